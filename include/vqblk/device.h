@@ -1,0 +1,295 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * device.h: the device (host) side of one split virtqueue.
+ *
+ * A device object owns the used ring and trusts nothing that the driver writes. Each shared field
+ * is fetched once, checked, and then used from the private copy. It allocates nothing; it lives
+ * in memory that the caller gives at init.
+ *
+ * The life of a chain: `take` walks it, resolves its buffers to pieces of host memory and gives a
+ * ticket; the caller does the work, in any order; `put` returns the ticket with the number of
+ * bytes written; `publish` makes all that was put visible at once and says whether the driver
+ * has to be notified.
+ *
+ *   for (;;) {
+ *           status = vqb_device_take(dev, chain, 32, piece, 1024, &n, &need);
+ *           for (i = 0; i < n; i++)
+ *                   vqb_device_put(dev, chain[i].ticket, serve(&chain[i]));
+ *           answer |= vqb_device_turn(dev);
+ *           if (!(answer & VQB_MORE) || status)
+ *                   break;
+ *           answer &= ~VQB_MORE;
+ *   }
+ *
+ * A chain that breaks the rules of the format is delivered with status VQB_E_BAD_CHAIN, no pieces
+ * and the reason; put it with length 0. Damage to the ring itself makes the queue BROKEN: nothing
+ * more is taken, but put and publish still return what is out. A queue without a ring takes
+ * nothing and touches no memory.
+ *
+ * Tickets carry a sequence number that runs on across resets, so a completion that comes late is
+ * recognised: put answers VQB_E_STALE and nothing is written. Ask vqb_device_holds before writing
+ * to guest memory long after take.
+ *
+ * Threads: one at a time per device object; different queues, and the driver side of the same
+ * ring, are independent. Every fence is inside these calls.
+ */
+#ifndef VQBLK_DEVICE_H
+#define VQBLK_DEVICE_H
+
+#include <vqblk/api.h>
+#include <vqblk/memory.h>
+#include <vqblk/ring.h>
+#include <vqblk/status.h>
+
+VQB_C_BEGIN
+
+struct vqb_device; /* opaque */
+
+struct vqb_device_config {
+	uint32_t struct_size; /* sizeof(struct vqb_device_config) */
+	uint32_t max_size;    /* largest ring it may ever get; 0: ring.size */
+	/*
+	 * Longest chain, in descriptors: direct ones and table entries together, also the longest
+	 * table, whether used up or not. 0: the ring's size.
+	 */
+	uint32_t max_chain;
+	/*
+	 * Most pieces in one chain: a chain with more is a bad one. 0: no limit, so a driver whose
+	 * memory is finely cut can ask for more room than the caller has, until rejected.
+	 */
+	uint32_t max_pieces;
+	struct vqb_ring_at ring; /* size 0: none yet, reset or restore brings it */
+	const struct vqb_memory *memory;
+};
+
+/* Memory of a device for rings of up to `size` entries, for static allocation. */
+#define VQB_DEVICE_BYTES(size) (512u + 10u * (size_t)(size))
+
+/*
+ * Bytes that vqb_device_init needs for this configuration: at most VQB_DEVICE_BYTES of its
+ * largest ring. 0: the configuration is invalid. Any thread.
+ */
+VQB_API size_t vqb_device_size(const struct vqb_device_config *config);
+
+/*
+ * Makes a device in `mem`, which must be aligned to 64, hold `bytes` bytes and live as long as
+ * the device; there is nothing to destroy. The ring, if there is one, is resolved through the
+ * memory map and starts at index 0; nothing is written to it. The map is kept and must outlive
+ * the device or be replaced; the configuration is not kept.
+ *
+ * VQB_OK with the device in *out.
+ * VQB_E_INVALID: a size, an alignment, a field that must be zero, or the memory map.
+ * VQB_E_FAULT: a part of the ring is not mapped to its last byte, or not in one stretch of host
+ * memory. VQB_E_TOOBIG: `bytes` is less than vqb_device_size. Cost: O(ring size + extents).
+ */
+VQB_API int32_t vqb_device_init(void *mem, size_t bytes, const struct vqb_device_config *config,
+				struct vqb_device **out);
+
+/* Which rule was broken, for a bad chain and for a broken ring. */
+enum vqb_rule {
+	VQB_RULE_NONE = 0,
+	/* bad chain */
+	VQB_RULE_NEXT = 1,      /* next is outside the table; index: the descriptor */
+	VQB_RULE_LOOP = 2,      /* longer than the chain limit, or goes round */
+	VQB_RULE_ORDER = 3,     /* a readable descriptor after a writable one */
+	VQB_RULE_RANGE = 4,     /* a buffer or table runs past 2^64; address: its start */
+	VQB_RULE_BYTES = 5,     /* more than 2^32 bytes */
+	VQB_RULE_PIECES = 6,    /* more pieces than max_pieces */
+	VQB_RULE_INDIRECT = 7,  /* INDIRECT without the feature */
+	VQB_RULE_NESTED = 8,    /* INDIRECT inside a table */
+	VQB_RULE_BOTH = 9,      /* INDIRECT and NEXT together */
+	VQB_RULE_TABLE = 10,    /* table length 0, no multiple of 16, or beyond the limit */
+	VQB_RULE_REJECTED = 11, /* by vqb_device_reject */
+	/* broken ring */
+	VQB_RULE_HEAD = 32,   /* head is outside the ring; index: the head */
+	VQB_RULE_TWICE = 33,  /* head is in flight; index: the head */
+	VQB_RULE_JUMPED = 34, /* available index ran beyond the ring; index: it */
+};
+
+struct vqb_reason {
+	uint32_t rule; /* enum vqb_rule */
+	uint32_t index;
+	uint64_t addr;
+};
+
+/* Names one take of one head. `seq` is never 0. */
+struct vqb_ticket {
+	uint16_t head, zero;
+	uint32_t seq;
+};
+
+/*
+ * One chain: first `readable` pieces, then `writable` ones, in `piece`, which points into the
+ * array given to take. Pieces are not empty. Descriptors of length 0 leave no piece.
+ */
+struct vqb_chain {
+	struct vqb_ticket ticket;
+	struct vqb_piece *piece;
+	uint32_t readable, writable;
+	uint64_t read_bytes, write_bytes;
+	int32_t status; /* VQB_OK, or VQB_E_BAD_CHAIN: no pieces, see reason */
+	uint32_t zero;
+	struct vqb_reason reason; /* set for a bad chain only */
+};
+
+/* Why take stopped. */
+struct vqb_need {
+	uint32_t pieces; /* VQB_E_NOSPC: pieces that the next chain takes */
+	uint32_t access; /* VQB_E_FAULT: what was to be done there (enum vqb_access) */
+	uint64_t addr;   /* VQB_E_FAULT: the first address that does not resolve */
+};
+
+/*
+ * Takes up to `max` chains in the driver's order into `chain`, their pieces into `piece`, which
+ * has `room` entries. *taken is how many, whatever the answer; those are good.
+ *
+ * VQB_OK: `max` are taken, or no more are known of, or there is no ring. Looks at the driver's
+ *   index once per call at most, and only when what it saw before is used up: call until it
+ *   takes none, or until turn or arm no longer answers VQB_MORE.
+ * VQB_E_NOSPC: the next chain takes need->pieces pieces, more than are left of `room`.
+ * VQB_E_FAULT: the next chain names need->addr, which the map does not have for need->access.
+ *   After these two that chain is not consumed and nothing of it is remembered: make room, or
+ *   mend the map, and take again; or vqb_device_reject it.
+ * VQB_E_BROKEN: nothing more is taken until reset; vqb_device_state tells why.
+ *
+ * `need` is written for VQB_E_NOSPC and VQB_E_FAULT only. Cost: per chain at most chain-limit
+ * plus ring-size descriptor reads whatever the driver wrote, and a map lookup per extent touched.
+ */
+VQB_API int32_t vqb_device_take(struct vqb_device *dev, struct vqb_chain *chain, uint32_t max,
+				struct vqb_piece *piece, uint32_t room, uint32_t *taken,
+				struct vqb_need *need);
+
+/*
+ * Consumes the next chain unseen, as a bad one: after take answered VQB_E_NOSPC or VQB_E_FAULT
+ * and nothing will change that. Put it with length 0.
+ *
+ * VQB_OK. VQB_E_INVALID: take did not see a chain that it left. VQB_E_BROKEN, as take.
+ */
+VQB_API int32_t vqb_device_reject(struct vqb_device *dev, struct vqb_chain *chain);
+
+/*
+ * Gives the newest taken chain back to the ring, as if it had not been taken: the next take
+ * walks it anew. Repeat for the one before it.
+ *
+ * VQB_OK. VQB_E_STALE: not out. VQB_E_INVALID: out, but not the newest.
+ */
+VQB_API int32_t vqb_device_untake(struct vqb_device *dev, struct vqb_ticket ticket);
+
+/*
+ * Returns a chain to the driver, with the number of bytes that were written from its first
+ * writable byte on without a gap. In any order. The driver sees it at the next expose, publish
+ * or turn.
+ *
+ * VQB_OK. VQB_E_STALE: the ticket is not out (put before, or its queue was reset); the ring is
+ * untouched. VQB_E_INVALID: more than the chain's writable bytes, or than 2^32 - 1; it is still
+ * out. Cost: two stores.
+ */
+VQB_API int32_t vqb_device_put(struct vqb_device *dev, struct vqb_ticket ticket, uint32_t written);
+
+/* VQB_OK: the ticket is out, its buffers may be written. VQB_E_STALE: hands off. */
+VQB_API int32_t vqb_device_holds(const struct vqb_device *dev, struct vqb_ticket ticket);
+
+/* Makes what was put visible, for a driver that polls. No fence, no decision. */
+VQB_API void vqb_device_expose(struct vqb_device *dev);
+
+/*
+ * Exposes, then decides whether the driver asked to be notified of anything exposed since the
+ * last decision: VQB_NOTIFY or VQB_QUIET. The first decision after init, reset or restore is
+ * VQB_NOTIFY even with nothing new (without EVENT_IDX: unless the driver says no).
+ * Cost: one store, one full fence, one shared load; nothing where nothing is new.
+ */
+VQB_API uint32_t vqb_device_publish(struct vqb_device *dev);
+
+/* Publishes and arms in one: VQB_NOTIFY as publish, VQB_MORE as arm, with one fence. */
+VQB_API uint32_t vqb_device_turn(struct vqb_device *dev);
+
+/*
+ * Asks to be notified of the next available chain. VQB_MORE: there are some already, take them
+ * rather than sleep; else VQB_QUIET.
+ */
+VQB_API uint32_t vqb_device_arm(struct vqb_device *dev);
+
+/* Asks not to be notified. Advice only: notifications without a cause must be coped with. */
+VQB_API void vqb_device_disarm(struct vqb_device *dev);
+
+/*
+ * Starts over: all tickets go stale, indices start at 0, BROKEN is cleared. With a ring (the old
+ * one, a new one, another size up to max_size) the queue works again; with NULL it has none.
+ *
+ * VQB_OK. VQB_E_INVALID, VQB_E_FAULT: as init; the queue then has no ring.
+ * Cost: O(ring size).
+ */
+VQB_API int32_t vqb_device_reset(struct vqb_device *dev, const struct vqb_ring_at *ring);
+
+/*
+ * Takes a new map, or the same one with another generation, and resolves the ring through it.
+ * Pieces that are out keep pointing into the old memory. On the queue's thread.
+ *
+ * VQB_OK. VQB_E_INVALID, VQB_E_FAULT: as init; nothing has changed, the old map is in use.
+ */
+VQB_API int32_t vqb_device_set_memory(struct vqb_device *dev, const struct vqb_memory *memory);
+
+/*
+ * The oldest generation of memory that this queue may still touch: its current one, or that of
+ * the oldest chain that is out.
+ */
+VQB_API uint32_t vqb_device_oldest_generation(const struct vqb_device *dev);
+
+/* Where a queue stands, to be kept over a stop or carried to another process. */
+struct vqb_device_saved {
+	uint16_t avail; /* next available entry to take */
+	uint16_t used;  /* next used entry to write */
+};
+
+/*
+ * Reads out where the queue stands. Change nothing afterwards but by reset or restore.
+ *
+ * VQB_OK. VQB_E_BUSY: chains are out, or were put and not yet exposed. VQB_E_INVALID: no ring.
+ * VQB_E_BROKEN.
+ */
+VQB_API int32_t vqb_device_save(const struct vqb_device *dev, struct vqb_device_saved *saved);
+
+/*
+ * Starts over like reset, but at saved indices. Both are checked against each other only: what
+ * they mean is the saver's word. If `avail` is ahead of `used`, the chains between were in
+ * flight when the saver stopped, and are taken again; that is sound only if completions had
+ * been in order. Afterwards a notification is owed by the next publish, and the caller polls
+ * once, since a notification may have been lost with the old process.
+ *
+ * VQB_OK. VQB_E_INVALID, VQB_E_FAULT: as reset; also VQB_E_INVALID where avail - used, modulo
+ * 65536, exceeds the ring's size. `ring` NULL is reset to NULL.
+ */
+VQB_API int32_t vqb_device_restore(struct vqb_device *dev, const struct vqb_ring_at *ring,
+				   const struct vqb_device_saved *saved);
+
+/*
+ * VQB_OK: works. VQB_E_INVALID: has no ring. VQB_E_BROKEN: until reset, with the reason in *why
+ * (which may be NULL).
+ */
+VQB_API int32_t vqb_device_state(const struct vqb_device *dev, struct vqb_reason *why);
+
+/* Chains taken and not put. */
+VQB_API uint32_t vqb_device_in_flight(const struct vqb_device *dev);
+
+/* Chains that take would find now, by the driver's word. Reads the driver's index. */
+VQB_API uint32_t vqb_device_pending(const struct vqb_device *dev);
+
+/* What has happened since init, or since the counters were last cleared. */
+struct vqb_device_counters {
+	uint64_t chains;      /* taken, bad ones included */
+	uint64_t bad_chains;  /* of those, bad */
+	uint64_t indirect;    /* of those, with a table */
+	uint64_t descriptors; /* read, in the ring and in tables */
+	uint64_t completions; /* put */
+	uint64_t stale;       /* puts that were answered VQB_E_STALE */
+	uint64_t faults;      /* takes that stopped at an address that does not resolve */
+	uint64_t notified;    /* decisions with something new: VQB_NOTIFY */
+	uint64_t suppressed;  /* decisions with something new: VQB_QUIET */
+};
+
+VQB_API void vqb_device_counters(const struct vqb_device *dev, struct vqb_device_counters *out);
+VQB_API void vqb_device_clear_counters(struct vqb_device *dev);
+
+VQB_C_END
+
+#endif

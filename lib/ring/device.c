@@ -1,0 +1,494 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * device.c: the device side of one ring.
+ *
+ * Per head there is one word that says whether its chain is out, and since when: the sequence
+ * number of its take, 0 when it is not out. Everything hangs on it: a ticket is good exactly
+ * while the word equals its sequence, a head that is offered while its word is not 0 was offered
+ * twice, and a reset makes every ticket stale by clearing the words. (struct lent)
+ *
+ * In the terms of end.h: `cursor` counts chains taken and `next` chains put, so what is in
+ * flight is their difference. `order` remembers, by position, which head was taken, so that
+ * untake never looks at the available ring again.
+ */
+#include <vqblk/device.h>
+
+#include "end.h"
+#include "walk.h"
+
+struct lent {
+	uint32_t sequence; /* of the take; 0: not out */
+	uint32_t writable; /* bytes, at most 2^32 - 1 */
+};
+
+/* The ring's parts in host memory. */
+struct parts {
+	struct desc *desc;
+	struct ring_head *avail, *used;
+};
+
+struct vqb_device {
+	struct end end;
+	int32_t state; /* VQB_OK, VQB_E_INVALID without a ring, VQB_E_BROKEN */
+	uint32_t mask; /* ring size - 1 */
+	const struct vqb_le16 *avail;
+	struct used_elem *used;
+	struct lent *lent;
+	uint16_t *order;
+	uint32_t sequence; /* of the newest take; runs on across resets */
+	struct walk_rules rules;
+	struct map map;
+	struct vqb_device_counters count; /* decisions are counted by `end` */
+	/* cold */
+	struct vqb_ring_at ring;
+	uint32_t max_size, max_chain;
+	uint32_t oldest;   /* generation of memory */
+	uint32_t old_out;  /* chains out from before the last set_memory */
+	uint32_t boundary; /* sequence of the newest take before it */
+	struct vqb_reason broken;
+};
+
+#define DEVICE_ALIGN 64u
+#define DEVICE_FIXED ((sizeof(struct vqb_device) + 7) & ~(size_t)7)
+#define DEVICE_PER_ENTRY (sizeof(struct lent) + sizeof(uint16_t))
+
+_Static_assert(DEVICE_FIXED <= 512, "VQB_DEVICE_BYTES");
+_Static_assert(DEVICE_PER_ENTRY <= 10, "VQB_DEVICE_BYTES");
+
+/* ---- set-up ---- */
+
+static bool ring_usable(const struct vqb_ring_at *ring, uint32_t max_size)
+{
+	return ring->size <= max_size &&
+	       ring_valid(ring->size, ring->flags, ring->zero, ring->desc, ring->avail, ring->used);
+}
+
+/* The largest ring, or 0 if the configuration is not valid. */
+static uint32_t config_size(const struct vqb_device_config *config)
+{
+	uint32_t max_size;
+
+	if (!config || config->struct_size != sizeof(*config) || vqb_memory_check(config->memory))
+		return 0;
+	max_size = config->max_size ? config->max_size : config->ring.size;
+	if (!ring_size_valid(max_size))
+		return 0;
+	if (config->ring.size && !ring_usable(&config->ring, max_size))
+		return 0;
+	return max_size;
+}
+
+size_t vqb_device_size(const struct vqb_device_config *config)
+{
+	uint32_t max_size = config_size(config);
+
+	return max_size ? DEVICE_FIXED + max_size * DEVICE_PER_ENTRY : 0;
+}
+
+static int32_t resolve_part(struct map *map, uint64_t addr, uint32_t len, uint32_t access,
+			    void **host)
+{
+	if (range_wraps(addr, len))
+		return VQB_E_FAULT;
+	*host = map_stretch(map, addr, len, access);
+	return *host ? VQB_OK : VQB_E_FAULT;
+}
+
+/* Finds each part of the ring up to its last byte, the event words included. */
+static int32_t resolve(struct map *map, const struct vqb_ring_at *ring, struct parts *parts)
+{
+	void *desc, *avail, *used;
+
+	if (resolve_part(map, ring->desc, VQB_DESC_BYTES(ring->size), VQB_READ, &desc) ||
+	    resolve_part(map, ring->avail, VQB_AVAIL_BYTES(ring->size), VQB_READ, &avail) ||
+	    resolve_part(map, ring->used, VQB_USED_BYTES(ring->size), VQB_WRITE, &used))
+		return VQB_E_FAULT;
+	/* The host must not undo the alignment of the guest. */
+	if ((uintptr_t)desc % 8 || (uintptr_t)avail % 2 || (uintptr_t)used % 4)
+		return VQB_E_INVALID;
+	parts->desc = desc;
+	parts->avail = avail;
+	parts->used = used;
+	return VQB_OK;
+}
+
+static void attach_parts(struct vqb_device *dev, const struct parts *parts)
+{
+	struct end *e = &dev->end;
+	const struct vqb_le16 *avail_ring = (const struct vqb_le16 *)(parts->avail + 1);
+	struct used_elem *used_ring = (struct used_elem *)(parts->used + 1);
+	bool event_idx = ring_has(dev->ring.features, VQB_F_EVENT_IDX);
+
+	dev->rules.desc = parts->desc;
+	dev->avail = avail_ring;
+	dev->used = used_ring;
+	e->own = parts->used;
+	e->peer = parts->avail;
+	e->own_event = event_idx ? (struct vqb_le16 *)(used_ring + dev->ring.size) : NULL;
+	e->peer_event = event_idx ? avail_ring + dev->ring.size : NULL;
+}
+
+/* Forgets the ring and everything that was taken from it. */
+static void let_go(struct vqb_device *dev)
+{
+	dev->state = VQB_E_INVALID;
+	for (uint32_t i = 0; i < dev->max_size; i++)
+		dev->lent[i].sequence = 0;
+	dev->ring.size = 0;
+	end_start(&dev->end, 0, 0);
+	dev->oldest = dev->map.memory->generation;
+	dev->old_out = 0;
+}
+
+/* Starts on `ring` with both indices at `idx`. */
+static int32_t start(struct vqb_device *dev, const struct vqb_ring_at *ring, uint16_t idx)
+{
+	struct parts parts;
+	int32_t status;
+
+	let_go(dev);
+	if (!ring)
+		return VQB_OK;
+	if (!ring_usable(ring, dev->max_size))
+		return VQB_E_INVALID;
+	status = resolve(&dev->map, ring, &parts);
+	if (status)
+		return status;
+	dev->ring = *ring;
+	dev->mask = ring->size - 1;
+	dev->rules.size = ring->size;
+	dev->rules.limit = dev->max_chain ? dev->max_chain : ring->size;
+	dev->rules.indirect = ring_has(ring->features, VQB_F_INDIRECT_DESC);
+	attach_parts(dev, &parts);
+	end_start(&dev->end, idx, idx);
+	dev->state = VQB_OK;
+	return VQB_OK;
+}
+
+int32_t vqb_device_init(void *mem, size_t bytes, const struct vqb_device_config *config,
+			struct vqb_device **out)
+{
+	size_t needed = vqb_device_size(config);
+	struct vqb_device *dev = mem;
+	int32_t status;
+
+	if (!needed || !mem || !out || (uintptr_t)mem % DEVICE_ALIGN)
+		return VQB_E_INVALID;
+	if (bytes < needed)
+		return VQB_E_TOOBIG;
+	memset(dev, 0, sizeof(*dev));
+	dev->max_size = config_size(config);
+	dev->max_chain = config->max_chain;
+	dev->rules.max_pieces = config->max_pieces ? config->max_pieces : UINT32_MAX;
+	dev->lent = (struct lent *)((char *)mem + DEVICE_FIXED);
+	dev->order = (uint16_t *)(dev->lent + dev->max_size);
+	map_init(&dev->map, config->memory);
+	status = start(dev, config->ring.size ? &config->ring : NULL, 0);
+	if (!status)
+		*out = dev;
+	return status;
+}
+
+/* ---- taking ---- */
+
+static int32_t broken(struct vqb_device *dev, enum vqb_rule rule, uint32_t index)
+{
+	dev->broken = (struct vqb_reason){ .rule = rule, .index = index };
+	dev->state = VQB_E_BROKEN;
+	return VQB_E_BROKEN;
+}
+
+/*
+ * The head at the cursor, fetched once, or in *head a way to break the queue: a head outside
+ * the ring, or one that is out.
+ */
+static int32_t next_head(struct vqb_device *dev, uint32_t *head)
+{
+	*head = load_le16(&dev->avail[dev->end.cursor & dev->mask]);
+	if (VQB_UNLIKELY(*head > dev->mask))
+		return broken(dev, VQB_RULE_HEAD, *head);
+	if (VQB_UNLIKELY(dev->lent[*head].sequence))
+		return broken(dev, VQB_RULE_TWICE, *head);
+	return VQB_OK;
+}
+
+/* Marks the head at the cursor as out and makes its ticket. */
+static struct vqb_ticket consume(struct vqb_device *dev, uint32_t head, uint64_t writable)
+{
+	dev->sequence += dev->sequence == UINT32_MAX ? 2 : 1; /* 0 means "not out" */
+	dev->lent[head].sequence = dev->sequence;
+	dev->lent[head].writable = writable > UINT32_MAX ? UINT32_MAX : (uint32_t)writable;
+	dev->order[dev->end.cursor & dev->mask] = (uint16_t)head;
+	dev->end.cursor++;
+	dev->count.chains++;
+	return (struct vqb_ticket){ .head = (uint16_t)head, .seq = dev->sequence };
+}
+
+static void consume_bad(struct vqb_device *dev, uint32_t head, const struct vqb_reason *reason,
+			struct vqb_chain *chain)
+{
+	*chain = (struct vqb_chain){ .status = VQB_E_BAD_CHAIN, .reason = *reason };
+	chain->ticket = consume(dev, head, 0);
+	dev->count.bad_chains++;
+}
+
+static int32_t take_one(struct vqb_device *dev, struct vqb_chain *chain, struct vqb_piece *piece,
+			uint32_t room, struct vqb_need *need)
+{
+	struct walk w = { .rules = &dev->rules, .map = &dev->map, .piece = piece, .room = room };
+	uint32_t head;
+	int32_t status = next_head(dev, &head);
+
+	if (VQB_UNLIKELY(status))
+		return status;
+	status = walk_chain(&w, head);
+	dev->count.descriptors += w.visited + w.table;
+	dev->count.indirect += w.table;
+	if (VQB_UNLIKELY(status == VQB_E_BAD_CHAIN)) {
+		consume_bad(dev, head, &w.reason, chain);
+		return VQB_OK;
+	}
+	if (VQB_UNLIKELY(status)) {
+		dev->count.faults += status == VQB_E_FAULT;
+		*need = w.need;
+		return status;
+	}
+	chain->ticket = consume(dev, head, w.bytes - w.read_bytes);
+	chain->piece = piece;
+	chain->readable = w.readable;
+	chain->writable = w.pieces - w.readable;
+	chain->read_bytes = w.read_bytes;
+	chain->write_bytes = w.bytes - w.read_bytes;
+	chain->status = VQB_OK;
+	chain->zero = 0;
+	return VQB_OK;
+}
+
+/*
+ * Finds out what is available when what was seen before is used up. An index that runs more
+ * than a ring ahead breaks the queue (SR-DEV-30).
+ */
+static int32_t look(struct vqb_device *dev)
+{
+	struct end *e = &dev->end;
+	uint32_t ahead;
+
+	if (e->seen != e->cursor)
+		return VQB_OK;
+	ahead = end_ahead(e);
+	if (VQB_UNLIKELY(ahead > dev->mask + 1))
+		return broken(dev, VQB_RULE_JUMPED, (uint16_t)(e->cursor + ahead));
+	e->seen += ahead;
+	return VQB_OK;
+}
+
+int32_t vqb_device_take(struct vqb_device *dev, struct vqb_chain *chain, uint32_t max,
+			struct vqb_piece *piece, uint32_t room, uint32_t *taken,
+			struct vqb_need *need)
+{
+	uint32_t n = 0;
+	int32_t status;
+
+	*taken = 0;
+	if (dev->state)
+		return dev->state == VQB_E_BROKEN ? VQB_E_BROKEN : VQB_OK;
+	status = look(dev);
+	while (!status && n < max && dev->end.cursor != dev->end.seen) {
+		status = take_one(dev, &chain[n], piece, room, need);
+		if (status)
+			break;
+		piece += chain[n].readable + chain[n].writable;
+		room -= chain[n].readable + chain[n].writable;
+		n++;
+	}
+	*taken = n;
+	return status;
+}
+
+int32_t vqb_device_reject(struct vqb_device *dev, struct vqb_chain *chain)
+{
+	static const struct vqb_reason rejected = { .rule = VQB_RULE_REJECTED };
+	uint32_t head;
+	int32_t status;
+
+	if (dev->state)
+		return dev->state;
+	if (dev->end.cursor == dev->end.seen)
+		return VQB_E_INVALID;
+	status = next_head(dev, &head);
+	if (!status)
+		consume_bad(dev, head, &rejected, chain);
+	return status;
+}
+
+/* ---- returning ---- */
+
+int32_t vqb_device_holds(const struct vqb_device *dev, struct vqb_ticket ticket)
+{
+	if (ticket.head >= dev->max_size || !ticket.seq ||
+	    dev->lent[ticket.head].sequence != ticket.seq)
+		return VQB_E_STALE;
+	return VQB_OK;
+}
+
+/* A chain is no longer out; memory of an older generation may become free with it. */
+static void settle(struct vqb_device *dev, struct vqb_ticket ticket)
+{
+	dev->lent[ticket.head].sequence = 0;
+	if (VQB_LIKELY(!dev->old_out) || (int32_t)(dev->boundary - ticket.seq) < 0)
+		return;
+	if (!--dev->old_out)
+		dev->oldest = dev->map.memory->generation;
+}
+
+int32_t vqb_device_untake(struct vqb_device *dev, struct vqb_ticket ticket)
+{
+	if (vqb_device_holds(dev, ticket))
+		return VQB_E_STALE;
+	if (dev->order[(dev->end.cursor - 1) & dev->mask] != ticket.head)
+		return VQB_E_INVALID;
+	settle(dev, ticket);
+	dev->end.cursor--;
+	dev->count.chains--;
+	return VQB_OK;
+}
+
+int32_t vqb_device_put(struct vqb_device *dev, struct vqb_ticket ticket, uint32_t written)
+{
+	struct used_elem *elem;
+
+	if (VQB_UNLIKELY(vqb_device_holds(dev, ticket))) {
+		dev->count.stale++;
+		return VQB_E_STALE;
+	}
+	if (VQB_UNLIKELY(written > dev->lent[ticket.head].writable))
+		return VQB_E_INVALID;
+	settle(dev, ticket);
+	elem = &dev->used[dev->end.next & dev->mask];
+	store_le32(&elem->id, ticket.head);
+	store_le32(&elem->len, written);
+	dev->end.next++;
+	dev->count.completions++;
+	return VQB_OK;
+}
+
+/* ---- notifying: a broken queue still returns what is out, but asks for nothing ---- */
+
+void vqb_device_expose(struct vqb_device *dev)
+{
+	if (dev->state != VQB_E_INVALID)
+		end_expose(&dev->end);
+}
+
+uint32_t vqb_device_publish(struct vqb_device *dev)
+{
+	return dev->state == VQB_E_INVALID ? VQB_QUIET : end_publish(&dev->end);
+}
+
+uint32_t vqb_device_turn(struct vqb_device *dev)
+{
+	return dev->state ? vqb_device_publish(dev) : end_turn(&dev->end);
+}
+
+uint32_t vqb_device_arm(struct vqb_device *dev)
+{
+	return dev->state ? VQB_QUIET : end_arm(&dev->end, 0);
+}
+
+void vqb_device_disarm(struct vqb_device *dev)
+{
+	if (!dev->state)
+		end_disarm(&dev->end);
+}
+
+/* ---- starting over ---- */
+
+int32_t vqb_device_reset(struct vqb_device *dev, const struct vqb_ring_at *ring)
+{
+	return start(dev, ring, 0);
+}
+
+int32_t vqb_device_save(const struct vqb_device *dev, struct vqb_device_saved *saved)
+{
+	if (dev->state)
+		return dev->state;
+	if (vqb_device_in_flight(dev) || dev->end.exposed != dev->end.next)
+		return VQB_E_BUSY;
+	saved->avail = (uint16_t)dev->end.cursor;
+	saved->used = (uint16_t)dev->end.next;
+	return VQB_OK;
+}
+
+int32_t vqb_device_restore(struct vqb_device *dev, const struct vqb_ring_at *ring,
+			   const struct vqb_device_saved *saved)
+{
+	if (ring && (uint16_t)(saved->avail - saved->used) > ring->size) {
+		let_go(dev);
+		return VQB_E_INVALID;
+	}
+	/* What lies between the two was in flight, and is taken again. */
+	return start(dev, ring, saved->used);
+}
+
+int32_t vqb_device_set_memory(struct vqb_device *dev, const struct vqb_memory *memory)
+{
+	uint32_t out = vqb_device_in_flight(dev);
+	struct parts parts = { 0 };
+	struct map map;
+	int32_t status = vqb_memory_check(memory);
+
+	if (status)
+		return status;
+	map_init(&map, memory);
+	if (dev->state != VQB_E_INVALID) {
+		status = resolve(&map, &dev->ring, &parts);
+		if (status)
+			return status;
+		attach_parts(dev, &parts);
+	}
+	dev->map = map;
+	dev->old_out = out;
+	dev->boundary = dev->sequence;
+	if (!out)
+		dev->oldest = memory->generation;
+	return VQB_OK;
+}
+
+/* ---- asking ---- */
+
+uint32_t vqb_device_oldest_generation(const struct vqb_device *dev)
+{
+	return dev->oldest;
+}
+
+int32_t vqb_device_state(const struct vqb_device *dev, struct vqb_reason *why)
+{
+	if (dev->state == VQB_E_BROKEN && why)
+		*why = dev->broken;
+	return dev->state;
+}
+
+uint32_t vqb_device_in_flight(const struct vqb_device *dev)
+{
+	return dev->end.cursor - dev->end.next;
+}
+
+uint32_t vqb_device_pending(const struct vqb_device *dev)
+{
+	uint32_t ahead = dev->state ? 0 : end_ahead(&dev->end);
+
+	return ahead <= dev->mask + 1 ? ahead : 0;
+}
+
+void vqb_device_counters(const struct vqb_device *dev, struct vqb_device_counters *out)
+{
+	*out = dev->count;
+	out->notified = dev->end.notified;
+	out->suppressed = dev->end.suppressed;
+}
+
+void vqb_device_clear_counters(struct vqb_device *dev)
+{
+	memset(&dev->count, 0, sizeof(dev->count));
+	dev->end.notified = dev->end.suppressed = 0;
+}

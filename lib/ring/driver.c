@@ -1,0 +1,703 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * driver.c: the driver side of one ring.
+ *
+ * What the driver knows of a request it keeps in `slot`, one per descriptor, and never reads
+ * back from the descriptor table, which the device may have written over (K19).
+ *
+ * Free descriptors are a first-in first-out list of *runs*: descriptors that follow each other
+ * in the ring, modulo its size. A request takes its descriptors from the front; what comes back
+ * goes to the end, and grows the last run where it fits on. So while completions come in order
+ * there is one run, going round, and a chain is simply "so many from here"; after one that came
+ * out of order a chain may take several. The first run is kept at hand; the others are linked
+ * through the slot of their first descriptor, and so are the runs of a chain that is out.
+ */
+#include <vqblk/driver.h>
+
+#include "end.h"
+
+#define NO_RUN 0xffffu
+#define NO_TABLE 0xffffu
+
+/* What `held` says of a head besides the number of its table. */
+#define HELD_DIRECT 0xfffeu /* out, without a table */
+#define HELD_NOT 0xffffu    /* not the head of a chain that is out */
+
+struct slot {
+	void *token;
+	uint32_t writable; /* bytes lent for writing, at most 2^32 - 1 */
+	uint32_t position; /* in the available ring, free-running */
+	uint16_t run;      /* first of a run: descriptors in it */
+	uint16_t next_run; /* first of a run: the next one's first, or NO_RUN */
+	uint16_t held;
+	uint16_t next_table; /* not about this descriptor: link of free table number `index` */
+};
+
+struct free_runs {
+	uint32_t total;
+	uint16_t at, length;  /* the first run; length 0: there is none */
+	uint16_t front, last; /* the others, or NO_RUN */
+};
+
+/* The pool of indirect tables, each of `length` descriptors. Free ones are a last-in list. */
+struct tables {
+	struct desc *host;
+	uint64_t addr;
+	uint32_t length;
+	uint16_t count;
+	uint16_t free; /* the first free one, or NO_TABLE */
+};
+
+struct vqb_driver {
+	struct end end;
+	int32_t state; /* VQB_OK, VQB_E_INVALID without a ring, VQB_E_BROKEN */
+	uint32_t mask; /* ring size - 1 */
+	struct desc *desc;
+	struct vqb_le16 *avail;
+	const struct used_elem *used;
+	struct slot *slot;
+	struct free_runs free;
+	struct tables tables;
+	uint32_t policy;                  /* enum vqb_indirect_kind */
+	uint32_t max_size;                /* slots */
+	struct vqb_driver_counters count; /* decisions are counted by `end` */
+};
+
+#define DRIVER_ALIGN 64u
+#define DRIVER_FIXED ((sizeof(struct vqb_driver) + 7) & ~(size_t)7)
+
+_Static_assert(sizeof(struct slot) <= 24, "VQB_DRIVER_BYTES");
+_Static_assert(DRIVER_FIXED <= 512, "VQB_DRIVER_BYTES");
+
+/* ---- set-up ---- */
+
+static bool ring_usable(const struct vqb_ring *ring, uint32_t max_size)
+{
+	return ring->size <= max_size && ring->desc && ring->avail && ring->used &&
+	       ring_valid(ring->size, ring->flags, ring->zero, (uintptr_t)ring->desc,
+			  (uintptr_t)ring->avail, (uintptr_t)ring->used);
+}
+
+static bool tables_usable(const struct vqb_dma *dma, uint32_t max_table)
+{
+	if (!dma->bytes || !max_table)
+		return true;
+	return dma->host && !((uintptr_t)dma->host % 16) && !(dma->addr % 16) &&
+	       !range_wraps(dma->addr, dma->bytes);
+}
+
+/* The largest ring, or 0 if the configuration is not valid. */
+static uint32_t config_size(const struct vqb_driver_config *config)
+{
+	uint32_t max_size;
+
+	if (!config || config->struct_size != sizeof(*config) || config->zero)
+		return 0;
+	max_size = config->max_size ? config->max_size : config->ring.size;
+	if (!ring_size_valid(max_size))
+		return 0;
+	if (config->ring.size && !ring_usable(&config->ring, max_size))
+		return 0;
+	if (config->policy && (config->policy->struct_size != sizeof(*config->policy) ||
+			       config->policy->kind > VQB_INDIRECT_NEVER))
+		return 0;
+	return tables_usable(&config->tables, config->max_table) ? max_size : 0;
+}
+
+size_t vqb_driver_size(const struct vqb_driver_config *config)
+{
+	uint32_t max_size = config_size(config);
+
+	return max_size ? DRIVER_FIXED + max_size * sizeof(struct slot) : 0;
+}
+
+/* A longer table than the ring is of no use: no chain may have more descriptors. */
+static void tables_init(struct vqb_driver *drv, const struct vqb_dma *dma, uint32_t max_table)
+{
+	struct tables *t = &drv->tables;
+	size_t fit;
+
+	t->free = NO_TABLE;
+	if (!dma->bytes || !max_table)
+		return;
+	t->host = dma->host;
+	t->addr = dma->addr;
+	t->length = max_table < drv->max_size ? max_table : drv->max_size;
+	fit = dma->bytes / (sizeof(struct desc) * t->length);
+	t->count = (uint16_t)(fit < drv->max_size ? fit : drv->max_size);
+}
+
+/* All tables are free; none is, where the features or the policy rule them out. */
+static void tables_start(struct vqb_driver *drv, uint64_t features)
+{
+	struct tables *t = &drv->tables;
+
+	t->free = NO_TABLE;
+	if (!ring_has(features, VQB_F_INDIRECT_DESC) || drv->policy == VQB_INDIRECT_NEVER)
+		return;
+	for (uint32_t i = t->count; i-- > 0;) {
+		drv->slot[i].next_table = t->free;
+		t->free = (uint16_t)i;
+	}
+}
+
+static void slots_start(struct vqb_driver *drv, uint32_t size)
+{
+	for (uint32_t i = 0; i < drv->max_size; i++)
+		drv->slot[i].held = HELD_NOT;
+	drv->free = (struct free_runs){
+		.total = size, .length = (uint16_t)size, .front = NO_RUN, .last = NO_RUN
+	};
+}
+
+/* The event words belong to the ring only with EVENT_IDX (K12). */
+static void ring_clear(const struct vqb_ring *ring)
+{
+	uint32_t event = ring_has(ring->features, VQB_F_EVENT_IDX) ? 0 : 2;
+
+	memset(ring->desc, 0, VQB_DESC_BYTES(ring->size));
+	memset(ring->avail, 0, VQB_AVAIL_BYTES(ring->size) - event);
+	memset(ring->used, 0, VQB_USED_BYTES(ring->size) - event);
+}
+
+static void ring_attach(struct vqb_driver *drv, const struct vqb_ring *ring)
+{
+	struct end *e = &drv->end;
+	struct vqb_le16 *avail_ring = (struct vqb_le16 *)((struct ring_head *)ring->avail + 1);
+	struct used_elem *used_ring = (struct used_elem *)((struct ring_head *)ring->used + 1);
+	bool event_idx = ring_has(ring->features, VQB_F_EVENT_IDX);
+
+	ring_clear(ring);
+	drv->mask = ring->size - 1;
+	drv->desc = ring->desc;
+	drv->avail = avail_ring;
+	drv->used = used_ring;
+	e->own = ring->avail;
+	e->peer = ring->used;
+	e->own_event = event_idx ? avail_ring + ring->size : NULL;
+	e->peer_event = event_idx ? (const struct vqb_le16 *)(used_ring + ring->size) : NULL;
+	end_start(e, 0, 0);
+	e->asked = 0; /* the ring says so: all zero */
+	slots_start(drv, ring->size);
+	tables_start(drv, ring->features);
+	drv->state = VQB_OK;
+}
+
+int32_t vqb_driver_init(void *mem, size_t bytes, const struct vqb_driver_config *config,
+			struct vqb_driver **out)
+{
+	size_t needed = vqb_driver_size(config);
+	struct vqb_driver *drv = mem;
+
+	if (!needed || !mem || !out || (uintptr_t)mem % DRIVER_ALIGN)
+		return VQB_E_INVALID;
+	if (bytes < needed)
+		return VQB_E_TOOBIG;
+	memset(drv, 0, sizeof(*drv));
+	drv->state = VQB_E_INVALID;
+	drv->max_size = config_size(config);
+	drv->slot = (struct slot *)((char *)mem + DRIVER_FIXED);
+	drv->policy = config->policy ? config->policy->kind : VQB_INDIRECT_ALWAYS;
+	tables_init(drv, &config->tables, config->max_table);
+	slots_start(drv, 0);
+	if (config->ring.size)
+		ring_attach(drv, &config->ring);
+	*out = drv;
+	return VQB_OK;
+}
+
+/* ---- free descriptors ---- */
+
+static uint32_t index_after(const struct vqb_driver *drv, uint32_t at, uint32_t n)
+{
+	return (at + n) & drv->mask;
+}
+
+/* Makes the next run the first one, once that is used up. */
+static void runs_advance(struct vqb_driver *drv)
+{
+	struct free_runs *f = &drv->free;
+
+	if (f->length || f->front == NO_RUN)
+		return;
+	f->at = f->front;
+	f->length = drv->slot[f->at].run;
+	f->front = drv->slot[f->at].next_run;
+	if (f->front == NO_RUN)
+		f->last = NO_RUN;
+}
+
+/* Takes up to `n` descriptors from the first run, which becomes a run of a chain. */
+static uint32_t runs_take(struct vqb_driver *drv, uint32_t n)
+{
+	struct free_runs *f = &drv->free;
+	uint32_t at = f->at;
+
+	n = n < f->length ? n : f->length;
+	drv->slot[at].run = (uint16_t)n;
+	drv->slot[at].next_run = NO_RUN;
+	f->at = (uint16_t)index_after(drv, at, n);
+	f->length = (uint16_t)(f->length - n);
+	f->total -= n;
+	runs_advance(drv);
+	return at;
+}
+
+/* Takes `n` descriptors, of which there are enough, as a list of runs; answers its first. */
+static uint32_t runs_take_all(struct vqb_driver *drv, uint32_t n)
+{
+	uint32_t head = runs_take(drv, n), at = head;
+
+	for (n -= drv->slot[at].run; n; n -= drv->slot[at].run) {
+		uint32_t more = runs_take(drv, n);
+
+		drv->slot[at].next_run = (uint16_t)more;
+		at = more;
+	}
+	return head;
+}
+
+/* Puts one run to the end of the list. */
+static void runs_append(struct vqb_driver *drv, uint32_t at, uint32_t n)
+{
+	struct free_runs *f = &drv->free;
+	struct slot *last;
+
+	f->total += n;
+	if (f->last == NO_RUN) {
+		if (!f->length)
+			f->at = (uint16_t)at;
+		if (index_after(drv, f->at, f->length) == at) {
+			f->length = (uint16_t)(f->length + n);
+			return;
+		}
+		f->front = f->last = (uint16_t)at;
+	} else {
+		last = &drv->slot[f->last];
+		if (index_after(drv, f->last, last->run) == at) {
+			last->run = (uint16_t)(last->run + n);
+			return;
+		}
+		last->next_run = f->last = (uint16_t)at;
+	}
+	drv->slot[at].run = (uint16_t)n;
+	drv->slot[at].next_run = NO_RUN;
+}
+
+/* Puts all runs of a chain back. */
+static void runs_give(struct vqb_driver *drv, uint32_t head)
+{
+	uint32_t at = head, next;
+
+	do {
+		next = drv->slot[at].next_run;
+		runs_append(drv, at, drv->slot[at].run);
+		at = next;
+	} while (at != NO_RUN);
+}
+
+/* With nothing out, all descriptors are one run again, whatever became of them. */
+static void runs_heal(struct vqb_driver *drv)
+{
+	struct free_runs *f = &drv->free;
+
+	if (f->front == NO_RUN || f->total != drv->mask + 1)
+		return;
+	f->length = (uint16_t)f->total;
+	f->front = f->last = NO_RUN;
+}
+
+/* ---- adding ---- */
+
+/* Sums over the segments of one request, for the checks after they were written. */
+struct sums {
+	uint64_t bytes, writable;
+	uint32_t wrong; /* not 0: a segment is empty, runs past 2^64 or has `zero` set */
+};
+
+static uint64_t segment_rest(struct sums *sums, const struct vqb_segment *seg, uint32_t flags,
+			     uint32_t next)
+{
+	sums->wrong |= seg->zero | !seg->len | range_wraps(seg->addr, seg->len);
+	sums->bytes += seg->len;
+	return desc_rest(seg->len, flags, next);
+}
+
+/* Writes `n` descriptors that all link to the one after; answers the index after the last. */
+static uint32_t write_linked(struct desc *table, uint32_t mask, uint32_t at,
+			     const struct vqb_segment *seg, uint32_t n, uint32_t flags,
+			     struct sums *sums)
+{
+	for (uint32_t i = 0; i < n; i++) {
+		uint32_t next = (at + 1) & mask;
+
+		store_desc(&table[at], seg[i].addr,
+			   segment_rest(sums, &seg[i], flags | DESC_NEXT, next));
+		at = next;
+	}
+	return at;
+}
+
+static void write_last(struct desc *table, uint32_t at, const struct vqb_segment *seg,
+		       uint32_t flags, struct sums *sums)
+{
+	store_desc(&table[at], seg->addr, segment_rest(sums, seg, flags, 0));
+}
+
+/* A whole chain in one run, in the ring or (mask all ones) in a table of its own. */
+static void write_chain(struct desc *table, uint32_t mask, uint32_t at,
+			const struct vqb_segment *seg, uint32_t readable, uint32_t writable,
+			struct sums *sums)
+{
+	if (!writable) {
+		at = write_linked(table, mask, at, seg, readable - 1, 0, sums);
+		write_last(table, at, &seg[readable - 1], 0, sums);
+		return;
+	}
+	at = write_linked(table, mask, at, seg, readable, 0, sums);
+	sums->writable = sums->bytes;
+	seg += readable;
+	at = write_linked(table, mask, at, seg, writable - 1, DESC_WRITE, sums);
+	write_last(table, at, &seg[writable - 1], DESC_WRITE, sums);
+	sums->writable = sums->bytes - sums->writable;
+}
+
+/* A whole chain in the several runs that begin at `head`. */
+static void write_scattered(struct vqb_driver *drv, uint32_t head, const struct vqb_segment *seg,
+			    uint32_t readable, uint32_t writable, struct sums *sums)
+{
+	uint32_t run = head, done = 0;
+
+	for (uint32_t i = 0; i < readable + writable; i++) {
+		uint32_t at = index_after(drv, run, done++);
+		uint32_t flags = i < readable ? 0 : DESC_WRITE, next = 0;
+
+		if (done == drv->slot[run].run) {
+			run = drv->slot[run].next_run;
+			done = 0;
+		}
+		if (i + 1 < readable + writable) {
+			flags |= DESC_NEXT;
+			next = index_after(drv, run, done);
+		}
+		store_desc(&drv->desc[at], seg[i].addr, segment_rest(sums, &seg[i], flags, next));
+		if (flags & DESC_WRITE)
+			sums->writable += seg[i].len;
+	}
+}
+
+/* The status of a request whose segments were summed up. */
+static int32_t sums_status(const struct sums *sums)
+{
+	if (sums->wrong)
+		return VQB_E_INVALID;
+	return sums->bytes > UINT64_C(1) << 32 ? VQB_E_TOOBIG : VQB_OK;
+}
+
+/* Enters a chain whose descriptors are written into the available ring. */
+static void lend(struct vqb_driver *drv, uint32_t head, uint16_t held, uint64_t writable,
+		 void *token)
+{
+	struct slot *slot = &drv->slot[head];
+
+	slot->token = token;
+	slot->writable = writable > UINT32_MAX ? UINT32_MAX : (uint32_t)writable;
+	slot->position = drv->end.next;
+	slot->held = held;
+	store_le16(&drv->avail[drv->end.next & drv->mask], (uint16_t)head);
+	drv->end.next++;
+	drv->count.requests++;
+}
+
+static int32_t add_direct(struct vqb_driver *drv, const struct vqb_segment *seg, uint32_t readable,
+			  uint32_t writable, void *token)
+{
+	struct sums sums = { 0 };
+	uint32_t n = readable + writable, head = drv->free.at;
+	bool one_run = VQB_LIKELY(n <= drv->free.length);
+	int32_t status;
+
+	/* In one run nothing is taken before the segments are known to be good. */
+	if (one_run) {
+		write_chain(drv->desc, drv->mask, head, seg, readable, writable, &sums);
+	} else {
+		head = runs_take_all(drv, n);
+		write_scattered(drv, head, seg, readable, writable, &sums);
+	}
+	status = sums_status(&sums);
+	if (status) {
+		if (!one_run)
+			runs_give(drv, head);
+		return status;
+	}
+	if (one_run)
+		runs_take(drv, n);
+	drv->count.descriptors += n;
+	lend(drv, head, HELD_DIRECT, sums.writable, token);
+	return VQB_OK;
+}
+
+static int32_t add_indirect(struct vqb_driver *drv, const struct vqb_segment *seg,
+			    uint32_t readable, uint32_t writable, void *token)
+{
+	struct sums sums = { 0 };
+	struct tables *t = &drv->tables;
+	uint32_t n = readable + writable, number = t->free, head = drv->free.at;
+	size_t first = (size_t)number * t->length;
+	int32_t status;
+
+	write_chain(t->host + first, UINT32_MAX, 0, seg, readable, writable, &sums);
+	status = sums_status(&sums);
+	if (status)
+		return status;
+	t->free = drv->slot[number].next_table;
+	store_desc(&drv->desc[head], t->addr + first * sizeof(struct desc),
+		   desc_rest(n * (uint32_t)sizeof(struct desc), DESC_INDIRECT, 0));
+	runs_take(drv, 1);
+	drv->count.descriptors += n + 1;
+	drv->count.indirect++;
+	lend(drv, head, (uint16_t)number, sums.writable, token);
+	return VQB_OK;
+}
+
+/* May and should `n` segments go through a table? The rules of indirect.h. */
+static bool takes_table(const struct vqb_driver *drv, uint32_t n)
+{
+	return n > 1 && n <= drv->tables.length && drv->tables.free != NO_TABLE && drv->free.total;
+}
+
+int32_t vqb_driver_add(struct vqb_driver *drv, const struct vqb_segment *seg, uint32_t readable,
+		       uint32_t writable, void *token)
+{
+	uint32_t n = readable + writable;
+
+	if (VQB_UNLIKELY(drv->state))
+		return drv->state;
+	if (VQB_UNLIKELY(n - 1 > drv->mask || n < readable))
+		return !readable && !writable ? VQB_E_INVALID : VQB_E_TOOBIG;
+	if (takes_table(drv, n))
+		return add_indirect(drv, seg, readable, writable, token);
+	if (n <= drv->free.total)
+		return add_direct(drv, seg, readable, writable, token);
+	drv->count.no_room++;
+	return VQB_E_NOSPC;
+}
+
+/* ---- notifying ---- */
+
+void vqb_driver_expose(struct vqb_driver *drv)
+{
+	if (!drv->state)
+		end_expose(&drv->end);
+}
+
+uint32_t vqb_driver_publish(struct vqb_driver *drv)
+{
+	return drv->state ? VQB_QUIET : end_publish(&drv->end);
+}
+
+uint32_t vqb_driver_turn(struct vqb_driver *drv)
+{
+	return drv->state ? VQB_QUIET : end_turn(&drv->end);
+}
+
+uint32_t vqb_driver_arm(struct vqb_driver *drv)
+{
+	return drv->state ? VQB_QUIET : end_arm(&drv->end, 0);
+}
+
+/* Requests that the device can complete. */
+static uint32_t lent(const struct vqb_driver *drv)
+{
+	return drv->end.exposed - drv->end.cursor;
+}
+
+uint32_t vqb_driver_postpone(struct vqb_driver *drv, uint32_t intent)
+{
+	uint32_t wanted = lent(drv);
+
+	if (drv->state)
+		return VQB_QUIET;
+	if (intent == VQB_POSTPONE_LONG)
+		wanted = wanted * 3 / 4;
+	else if (intent != VQB_POSTPONE_EMPTIED)
+		wanted /= 4;
+	return end_arm(&drv->end, drv->end.own_event && wanted ? wanted - 1 : 0);
+}
+
+void vqb_driver_disarm(struct vqb_driver *drv)
+{
+	if (!drv->state)
+		end_disarm(&drv->end);
+}
+
+/* ---- reaping ---- */
+
+/*
+ * Completions to reap. The device's index is looked at when what was seen is used up; one that
+ * runs past what was lent breaks the queue (SR-DRV-41).
+ */
+static uint32_t reapable(struct vqb_driver *drv)
+{
+	struct end *e = &drv->end;
+	uint32_t ahead;
+
+	if (e->seen == e->cursor) {
+		ahead = end_ahead(e);
+		if (VQB_UNLIKELY(ahead > lent(drv))) {
+			drv->state = VQB_E_BROKEN;
+			return 0;
+		}
+		e->seen += ahead;
+	}
+	return e->seen - e->cursor;
+}
+
+/*
+ * Is `id`, all 32 bits of it, the head of a chain that the device has been shown? (K18) Those it
+ * has not been shown are the newest few, however long the others have been out.
+ */
+static bool is_lent(const struct vqb_driver *drv, uint32_t id)
+{
+	const struct end *e = &drv->end;
+
+	return id <= drv->mask && drv->slot[id].held != HELD_NOT &&
+	       e->next - 1 - drv->slot[id].position >= e->next - e->exposed;
+}
+
+/* Takes a chain back: its table, its descriptors. */
+static void take_back(struct vqb_driver *drv, uint32_t head)
+{
+	struct slot *slot = &drv->slot[head];
+
+	if (slot->held < HELD_DIRECT) {
+		drv->slot[slot->held].next_table = drv->tables.free;
+		drv->tables.free = slot->held;
+	}
+	slot->held = HELD_NOT;
+	runs_give(drv, head);
+}
+
+static void finish(struct vqb_driver *drv, uint32_t head, uint32_t len, struct vqb_done *done)
+{
+	const struct slot *slot = &drv->slot[head];
+
+	done->token = slot->token;
+	done->len = len;
+	done->flags = 0;
+	if (VQB_UNLIKELY(len > slot->writable)) {
+		done->len = slot->writable;
+		done->flags = VQB_DONE_OVERLONG;
+		drv->count.overlong++;
+	}
+	take_back(drv, head);
+}
+
+uint32_t vqb_driver_reap(struct vqb_driver *drv, struct vqb_done *done, uint32_t max)
+{
+	uint32_t n, pending;
+
+	if (drv->state)
+		return 0;
+	pending = reapable(drv);
+	pending = pending < max ? pending : max;
+	for (n = 0; n < pending; n++) {
+		const struct used_elem *elem = &drv->used[drv->end.cursor & drv->mask];
+		uint32_t id = load_le32(&elem->id), len = load_le32(&elem->len);
+
+		if (VQB_UNLIKELY(!is_lent(drv, id))) {
+			drv->state = VQB_E_BROKEN;
+			break;
+		}
+		finish(drv, id, len, &done[n]);
+		drv->end.cursor++;
+	}
+	runs_heal(drv);
+	drv->count.completions += n;
+	return n;
+}
+
+/* ---- starting over ---- */
+
+int32_t vqb_driver_reset(struct vqb_driver *drv, const struct vqb_ring *ring)
+{
+	if (!ring) {
+		drv->state = VQB_E_INVALID;
+		return VQB_OK;
+	}
+	if (!ring_usable(ring, drv->max_size))
+		return VQB_E_INVALID;
+	if (vqb_driver_in_flight(drv))
+		return VQB_E_BUSY;
+	ring_attach(drv, ring);
+	return VQB_OK;
+}
+
+int32_t vqb_driver_detach(struct vqb_driver *drv, void **tokens, uint32_t max, uint32_t *n)
+{
+	*n = 0;
+	if (drv->state != VQB_E_INVALID)
+		return VQB_E_BUSY;
+	for (uint32_t head = 0; head < drv->max_size && vqb_driver_in_flight(drv); head++) {
+		if (drv->slot[head].held == HELD_NOT)
+			continue;
+		if (*n == max)
+			return VQB_E_NOSPC;
+		tokens[(*n)++] = drv->slot[head].token;
+		drv->slot[head].held = HELD_NOT;
+		drv->end.cursor++;
+	}
+	return VQB_OK;
+}
+
+/* ---- asking ---- */
+
+int32_t vqb_driver_state(const struct vqb_driver *drv)
+{
+	return drv->state;
+}
+
+uint32_t vqb_driver_free(const struct vqb_driver *drv)
+{
+	return drv->state == VQB_E_INVALID ? 0 : drv->free.total;
+}
+
+uint32_t vqb_driver_in_flight(const struct vqb_driver *drv)
+{
+	return drv->end.next - drv->end.cursor;
+}
+
+uint32_t vqb_driver_pending(const struct vqb_driver *drv)
+{
+	uint32_t ahead = drv->state ? 0 : end_ahead(&drv->end);
+
+	return ahead < lent(drv) ? ahead : lent(drv);
+}
+
+uint32_t vqb_driver_oldest(const struct vqb_driver *drv, void **token)
+{
+	uint32_t oldest = 0;
+
+	for (uint32_t head = 0; head < drv->max_size; head++) {
+		uint32_t age = drv->end.next - drv->slot[head].position;
+
+		if (drv->slot[head].held == HELD_NOT || age <= oldest)
+			continue;
+		oldest = age;
+		*token = drv->slot[head].token;
+	}
+	return oldest;
+}
+
+void vqb_driver_counters(const struct vqb_driver *drv, struct vqb_driver_counters *out)
+{
+	*out = drv->count;
+	out->notified = drv->end.notified;
+	out->suppressed = drv->end.suppressed;
+}
+
+void vqb_driver_clear_counters(struct vqb_driver *drv)
+{
+	memset(&drv->count, 0, sizeof(drv->count));
+	drv->end.notified = drv->end.suppressed = 0;
+}

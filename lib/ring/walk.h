@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * walk.h: one chain of descriptors, from its head to its last buffer, as pieces of host memory.
+ *
+ * The walk trusts nothing: each descriptor is fetched once, into registers, and whatever it says
+ * is checked before it is used. It visits a bounded number of descriptors, counted as such:
+ * neither the bytes nor the pieces of a chain bound it, since both can be zero (K02, K14).
+ */
+#ifndef RING_WALK_H
+#define RING_WALK_H
+
+#include <vqblk/device.h>
+
+#include "map.h"
+
+/* What is the same for all chains of a queue. */
+struct walk_rules {
+	const struct desc *desc; /* the ring's table */
+	uint32_t size;           /* of the ring */
+	uint32_t limit;          /* longest chain, and longest table */
+	uint32_t max_pieces;
+	bool indirect; /* VQB_F_INDIRECT_DESC was negotiated */
+};
+
+struct walk {
+	const struct walk_rules *rules;
+	struct map *map;
+	struct vqb_piece *piece; /* the caller's, `room` of them */
+	uint32_t room;
+	/* the chain so far */
+	uint32_t visited; /* descriptors, without the one that refers to a table */
+	uint32_t pieces;  /* also those for which there was no room */
+	uint32_t readable;
+	bool writes; /* a writable descriptor was seen */
+	bool table;  /* in a table */
+	uint64_t read_bytes, bytes;
+	/* why it stopped */
+	struct vqb_reason reason;
+	struct vqb_need need;
+};
+
+/*
+ * Walks the chain at `head`, which is inside the ring. VQB_OK, VQB_E_BAD_CHAIN with w->reason,
+ * VQB_E_NOSPC or VQB_E_FAULT with w->need.
+ */
+int32_t walk_chain(struct walk *w, uint32_t head);
+
+#endif
