@@ -63,7 +63,7 @@ struct vqb_device_config {
 };
 
 /* Memory of a device for rings of up to `size` entries, for static allocation. */
-#define VQB_DEVICE_BYTES(size) (512u + 10u * (size_t)(size))
+#define VQB_DEVICE_BYTES(size) (512u + 14u * (size_t)(size))
 
 /*
  * Bytes that vqb_device_init needs for this configuration: at most VQB_DEVICE_BYTES of its
@@ -231,7 +231,7 @@ VQB_API int32_t vqb_device_set_memory(struct vqb_device *dev, const struct vqb_m
 
 /*
  * The oldest generation of memory that this queue may still touch: its current one, or that of
- * the oldest chain that is out.
+ * the oldest chain that is out. Cost: O(ring size).
  */
 VQB_API uint32_t vqb_device_oldest_generation(const struct vqb_device *dev);
 
@@ -277,17 +277,18 @@ VQB_API uint32_t vqb_device_pending(const struct vqb_device *dev);
 /* What has happened since init, or since the counters were last cleared. */
 struct vqb_device_counters {
 	uint64_t chains;      /* taken, bad ones included */
+	uint64_t untaken;     /* of those, given back by untake */
 	uint64_t bad_chains;  /* of those, bad */
 	uint64_t indirect;    /* of those, with a table */
 	uint64_t descriptors; /* read, in the ring and in tables */
 	uint64_t completions; /* put */
 	uint64_t stale;       /* puts that were answered VQB_E_STALE */
 	uint64_t faults;      /* takes that stopped at an address that does not resolve */
-	uint64_t notified;    /* decisions with something new: VQB_NOTIFY */
-	uint64_t suppressed;  /* decisions with something new: VQB_QUIET */
+	uint64_t notified;    /* decisions: VQB_NOTIFY */
+	uint64_t suppressed;  /* decisions: VQB_QUIET, though something was new */
 };
 
-VQB_API void vqb_device_counters(const struct vqb_device *dev, struct vqb_device_counters *out);
+VQB_API void vqb_device_read_counters(const struct vqb_device *dev, struct vqb_device_counters *out);
 VQB_API void vqb_device_clear_counters(struct vqb_device *dev);
 
 VQB_C_END

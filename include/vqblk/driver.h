@@ -196,11 +196,11 @@ struct vqb_driver_counters {
 	uint64_t no_room;     /* adds that were answered VQB_E_NOSPC */
 	uint64_t completions; /* reaped */
 	uint64_t overlong;    /* of those, with a length cut to the capacity */
-	uint64_t notified;    /* decisions with something new: VQB_NOTIFY */
-	uint64_t suppressed;  /* decisions with something new: VQB_QUIET */
+	uint64_t notified;    /* decisions: VQB_NOTIFY */
+	uint64_t suppressed;  /* decisions: VQB_QUIET, though something was new */
 };
 
-VQB_API void vqb_driver_counters(const struct vqb_driver *drv, struct vqb_driver_counters *out);
+VQB_API void vqb_driver_read_counters(const struct vqb_driver *drv, struct vqb_driver_counters *out);
 VQB_API void vqb_driver_clear_counters(struct vqb_driver *drv);
 
 VQB_C_END

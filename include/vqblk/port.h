@@ -46,6 +46,11 @@ int memcmp(const void *a, const void *b, size_t n);
 #define VQB_LIKELY(x) __builtin_expect(!!(x), 1)
 #define VQB_UNLIKELY(x) __builtin_expect(!!(x), 0)
 
+/* For the steps of a hot path that are functions to be read, not to be called. */
+#define VQB_INLINE static inline __attribute__((always_inline))
+/* For what a hot path hardly ever needs. */
+#define VQB_COLD __attribute__((noinline, cold))
+
 #if defined(__BYTE_ORDER__) && __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
 #define VQB_BIG_ENDIAN 1
 #else

@@ -40,21 +40,21 @@ static inline uint64_t vqb_swap_le64(uint64_t v)
 	return VQB_BIG_ENDIAN ? __builtin_bswap64(v) : v;
 }
 
-static inline struct vqb_le16 vqb_le16(uint16_t v)
+static inline struct vqb_le16 vqb_to_le16(uint16_t v)
 {
 	struct vqb_le16 w = { vqb_swap_le16(v) };
 
 	return w;
 }
 
-static inline struct vqb_le32 vqb_le32(uint32_t v)
+static inline struct vqb_le32 vqb_to_le32(uint32_t v)
 {
 	struct vqb_le32 w = { vqb_swap_le32(v) };
 
 	return w;
 }
 
-static inline struct vqb_le64 vqb_le64(uint64_t v)
+static inline struct vqb_le64 vqb_to_le64(uint64_t v)
 {
 	struct vqb_le64 w = { vqb_swap_le64(v) };
 

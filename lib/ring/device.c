@@ -17,8 +17,9 @@
 #include "walk.h"
 
 struct lent {
-	uint32_t sequence; /* of the take; 0: not out */
-	uint32_t writable; /* bytes, at most 2^32 - 1 */
+	uint32_t sequence;   /* of the take; 0: not out */
+	uint32_t writable;   /* bytes, at most 2^32 - 1 */
+	uint32_t generation; /* of the memory that its pieces point into */
 };
 
 /* The ring's parts in host memory. */
@@ -38,13 +39,11 @@ struct vqb_device {
 	uint32_t sequence; /* of the newest take; runs on across resets */
 	struct walk_rules rules;
 	struct map map;
-	struct vqb_device_counters count; /* decisions are counted by `end` */
+	/* Completions and decisions are counted by `end`; count.completions is where they stood at the clearing. */
+	struct vqb_device_counters count;
 	/* cold */
 	struct vqb_ring_at ring;
 	uint32_t max_size, max_chain;
-	uint32_t oldest;   /* generation of memory */
-	uint32_t old_out;  /* chains out from before the last set_memory */
-	uint32_t boundary; /* sequence of the newest take before it */
 	struct vqb_reason broken;
 };
 
@@ -53,7 +52,7 @@ struct vqb_device {
 #define DEVICE_PER_ENTRY (sizeof(struct lent) + sizeof(uint16_t))
 
 _Static_assert(DEVICE_FIXED <= 512, "VQB_DEVICE_BYTES");
-_Static_assert(DEVICE_PER_ENTRY <= 10, "VQB_DEVICE_BYTES");
+_Static_assert(DEVICE_PER_ENTRY <= 14, "VQB_DEVICE_BYTES");
 
 /* ---- set-up ---- */
 
@@ -136,8 +135,6 @@ static void let_go(struct vqb_device *dev)
 		dev->lent[i].sequence = 0;
 	dev->ring.size = 0;
 	end_start(&dev->end, 0, 0);
-	dev->oldest = dev->map.memory->generation;
-	dev->old_out = 0;
 }
 
 /* Starts on `ring` with both indices at `idx`. */
@@ -191,7 +188,7 @@ int32_t vqb_device_init(void *mem, size_t bytes, const struct vqb_device_config 
 
 /* ---- taking ---- */
 
-static int32_t broken(struct vqb_device *dev, enum vqb_rule rule, uint32_t index)
+static VQB_COLD int32_t broken(struct vqb_device *dev, enum vqb_rule rule, uint32_t index)
 {
 	dev->broken = (struct vqb_reason){ .rule = rule, .index = index };
 	dev->state = VQB_E_BROKEN;
@@ -202,7 +199,7 @@ static int32_t broken(struct vqb_device *dev, enum vqb_rule rule, uint32_t index
  * The head at the cursor, fetched once, or in *head a way to break the queue: a head outside
  * the ring, or one that is out.
  */
-static int32_t next_head(struct vqb_device *dev, uint32_t *head)
+VQB_INLINE int32_t next_head(struct vqb_device *dev, uint32_t *head)
 {
 	*head = load_le16(&dev->avail[dev->end.cursor & dev->mask]);
 	if (VQB_UNLIKELY(*head > dev->mask))
@@ -213,55 +210,63 @@ static int32_t next_head(struct vqb_device *dev, uint32_t *head)
 }
 
 /* Marks the head at the cursor as out and makes its ticket. */
-static struct vqb_ticket consume(struct vqb_device *dev, uint32_t head, uint64_t writable)
+VQB_INLINE struct vqb_ticket consume(struct vqb_device *dev, uint32_t head, uint64_t writable)
 {
+	struct lent *lent = &dev->lent[head];
+
 	dev->sequence += dev->sequence == UINT32_MAX ? 2 : 1; /* 0 means "not out" */
-	dev->lent[head].sequence = dev->sequence;
-	dev->lent[head].writable = writable > UINT32_MAX ? UINT32_MAX : (uint32_t)writable;
+	lent->sequence = dev->sequence;
+	lent->writable = writable > UINT32_MAX ? UINT32_MAX : (uint32_t)writable;
+	lent->generation = dev->map.memory->generation;
 	dev->order[dev->end.cursor & dev->mask] = (uint16_t)head;
 	dev->end.cursor++;
-	dev->count.chains++;
 	return (struct vqb_ticket){ .head = (uint16_t)head, .seq = dev->sequence };
 }
 
-static void consume_bad(struct vqb_device *dev, uint32_t head, const struct vqb_reason *reason,
-			struct vqb_chain *chain)
+static VQB_COLD void consume_bad(struct vqb_device *dev, uint32_t head,
+				 const struct vqb_reason *reason, struct vqb_chain *chain)
 {
 	*chain = (struct vqb_chain){ .status = VQB_E_BAD_CHAIN, .reason = *reason };
 	chain->ticket = consume(dev, head, 0);
 	dev->count.bad_chains++;
 }
 
-static int32_t take_one(struct vqb_device *dev, struct vqb_chain *chain, struct vqb_piece *piece,
-			uint32_t room, struct vqb_need *need)
+/* Delivers the chain at `head`, which was walked with `status`: good, bad or not at all. */
+VQB_INLINE int32_t deliver(struct vqb_device *dev, const struct walk *w, uint32_t head,
+			   int32_t status, struct vqb_chain *chain, struct vqb_need *need)
 {
-	struct walk w = { .rules = &dev->rules, .map = &dev->map, .piece = piece, .room = room };
+	dev->count.descriptors += w->reads;
+	if (VQB_UNLIKELY(status == VQB_E_NOSPC || status == VQB_E_FAULT)) {
+		dev->count.faults += status == VQB_E_FAULT;
+		*need = w->need;
+		return status;
+	}
+	dev->count.indirect += w->table;
+	if (VQB_UNLIKELY(status)) {
+		consume_bad(dev, head, &w->reason, chain);
+		return VQB_OK;
+	}
+	chain->read_bytes = w->read_bytes;
+	chain->write_bytes = w->bytes - w->read_bytes;
+	chain->ticket = consume(dev, head, chain->write_bytes);
+	chain->piece = w->piece;
+	chain->readable = w->readable;
+	chain->writable = w->pieces - w->readable;
+	chain->status = VQB_OK;
+	chain->zero = 0;
+	return VQB_OK;
+}
+
+VQB_INLINE int32_t take_one(struct vqb_device *dev, struct walk *w, struct vqb_chain *chain,
+			    struct vqb_need *need)
+{
 	uint32_t head;
 	int32_t status = next_head(dev, &head);
 
 	if (VQB_UNLIKELY(status))
 		return status;
-	status = walk_chain(&w, head);
-	dev->count.descriptors += w.visited + w.table;
-	dev->count.indirect += w.table;
-	if (VQB_UNLIKELY(status == VQB_E_BAD_CHAIN)) {
-		consume_bad(dev, head, &w.reason, chain);
-		return VQB_OK;
-	}
-	if (VQB_UNLIKELY(status)) {
-		dev->count.faults += status == VQB_E_FAULT;
-		*need = w.need;
-		return status;
-	}
-	chain->ticket = consume(dev, head, w.bytes - w.read_bytes);
-	chain->piece = piece;
-	chain->readable = w.readable;
-	chain->writable = w.pieces - w.readable;
-	chain->read_bytes = w.read_bytes;
-	chain->write_bytes = w.bytes - w.read_bytes;
-	chain->status = VQB_OK;
-	chain->zero = 0;
-	return VQB_OK;
+	status = walk_chain(w, head);
+	return deliver(dev, w, head, status, chain, need);
 }
 
 /*
@@ -286,21 +291,30 @@ int32_t vqb_device_take(struct vqb_device *dev, struct vqb_chain *chain, uint32_
 			struct vqb_piece *piece, uint32_t room, uint32_t *taken,
 			struct vqb_need *need)
 {
-	uint32_t n = 0;
+	struct walk w;
+	uint32_t n = 0, most;
 	int32_t status;
 
 	*taken = 0;
 	if (dev->state)
 		return dev->state == VQB_E_BROKEN ? VQB_E_BROKEN : VQB_OK;
 	status = look(dev);
-	while (!status && n < max && dev->end.cursor != dev->end.seen) {
-		status = take_one(dev, &chain[n], piece, room, need);
+	most = dev->end.seen - dev->end.cursor;
+	most = most < max ? most : max;
+	w.rules = &dev->rules;
+	w.map = &dev->map;
+	w.piece = piece;
+	while (!status && n < most) {
+		uint32_t left = room - (uint32_t)(w.piece - piece);
+
+		w.room = left < dev->rules.max_pieces ? left : dev->rules.max_pieces;
+		status = take_one(dev, &w, &chain[n], need);
 		if (status)
 			break;
-		piece += chain[n].readable + chain[n].writable;
-		room -= chain[n].readable + chain[n].writable;
+		w.piece += chain[n].readable + chain[n].writable;
 		n++;
 	}
+	dev->count.chains += n;
 	*taken = n;
 	return status;
 }
@@ -316,9 +330,11 @@ int32_t vqb_device_reject(struct vqb_device *dev, struct vqb_chain *chain)
 	if (dev->end.cursor == dev->end.seen)
 		return VQB_E_INVALID;
 	status = next_head(dev, &head);
-	if (!status)
-		consume_bad(dev, head, &rejected, chain);
-	return status;
+	if (status)
+		return status;
+	consume_bad(dev, head, &rejected, chain);
+	dev->count.chains++;
+	return VQB_OK;
 }
 
 /* ---- returning ---- */
@@ -331,25 +347,15 @@ int32_t vqb_device_holds(const struct vqb_device *dev, struct vqb_ticket ticket)
 	return VQB_OK;
 }
 
-/* A chain is no longer out; memory of an older generation may become free with it. */
-static void settle(struct vqb_device *dev, struct vqb_ticket ticket)
-{
-	dev->lent[ticket.head].sequence = 0;
-	if (VQB_LIKELY(!dev->old_out) || (int32_t)(dev->boundary - ticket.seq) < 0)
-		return;
-	if (!--dev->old_out)
-		dev->oldest = dev->map.memory->generation;
-}
-
 int32_t vqb_device_untake(struct vqb_device *dev, struct vqb_ticket ticket)
 {
 	if (vqb_device_holds(dev, ticket))
 		return VQB_E_STALE;
 	if (dev->order[(dev->end.cursor - 1) & dev->mask] != ticket.head)
 		return VQB_E_INVALID;
-	settle(dev, ticket);
+	dev->lent[ticket.head].sequence = 0;
 	dev->end.cursor--;
-	dev->count.chains--;
+	dev->count.untaken++;
 	return VQB_OK;
 }
 
@@ -363,12 +369,11 @@ int32_t vqb_device_put(struct vqb_device *dev, struct vqb_ticket ticket, uint32_
 	}
 	if (VQB_UNLIKELY(written > dev->lent[ticket.head].writable))
 		return VQB_E_INVALID;
-	settle(dev, ticket);
+	dev->lent[ticket.head].sequence = 0;
 	elem = &dev->used[dev->end.next & dev->mask];
 	store_le32(&elem->id, ticket.head);
 	store_le32(&elem->len, written);
 	dev->end.next++;
-	dev->count.completions++;
 	return VQB_OK;
 }
 
@@ -432,7 +437,6 @@ int32_t vqb_device_restore(struct vqb_device *dev, const struct vqb_ring_at *rin
 
 int32_t vqb_device_set_memory(struct vqb_device *dev, const struct vqb_memory *memory)
 {
-	uint32_t out = vqb_device_in_flight(dev);
 	struct parts parts = { 0 };
 	struct map map;
 	int32_t status = vqb_memory_check(memory);
@@ -447,10 +451,6 @@ int32_t vqb_device_set_memory(struct vqb_device *dev, const struct vqb_memory *m
 		attach_parts(dev, &parts);
 	}
 	dev->map = map;
-	dev->old_out = out;
-	dev->boundary = dev->sequence;
-	if (!out)
-		dev->oldest = memory->generation;
 	return VQB_OK;
 }
 
@@ -458,7 +458,12 @@ int32_t vqb_device_set_memory(struct vqb_device *dev, const struct vqb_memory *m
 
 uint32_t vqb_device_oldest_generation(const struct vqb_device *dev)
 {
-	return dev->oldest;
+	uint32_t now = dev->map.memory->generation, age = 0;
+
+	for (uint32_t head = 0; head < dev->max_size; head++)
+		if (dev->lent[head].sequence && now - dev->lent[head].generation > age)
+			age = now - dev->lent[head].generation;
+	return now - age;
 }
 
 int32_t vqb_device_state(const struct vqb_device *dev, struct vqb_reason *why)
@@ -480,9 +485,10 @@ uint32_t vqb_device_pending(const struct vqb_device *dev)
 	return ahead <= dev->mask + 1 ? ahead : 0;
 }
 
-void vqb_device_counters(const struct vqb_device *dev, struct vqb_device_counters *out)
+void vqb_device_read_counters(const struct vqb_device *dev, struct vqb_device_counters *out)
 {
 	*out = dev->count;
+	out->completions = end_written(&dev->end) - dev->count.completions;
 	out->notified = dev->end.notified;
 	out->suppressed = dev->end.suppressed;
 }
@@ -490,5 +496,6 @@ void vqb_device_counters(const struct vqb_device *dev, struct vqb_device_counter
 void vqb_device_clear_counters(struct vqb_device *dev)
 {
 	memset(&dev->count, 0, sizeof(dev->count));
+	dev->count.completions = end_written(&dev->end);
 	dev->end.notified = dev->end.suppressed = 0;
 }

@@ -58,9 +58,10 @@ struct vqb_driver {
 	struct slot *slot;
 	struct free_runs free;
 	struct tables tables;
-	uint32_t policy;                  /* enum vqb_indirect_kind */
-	uint32_t max_size;                /* slots */
-	struct vqb_driver_counters count; /* decisions are counted by `end` */
+	uint32_t policy;   /* enum vqb_indirect_kind */
+	uint32_t max_size; /* slots */
+	/* Requests and decisions are counted by `end`; count.requests is where they stood at the clearing. */
+	struct vqb_driver_counters count;
 };
 
 #define DRIVER_ALIGN 64u
@@ -208,17 +209,17 @@ int32_t vqb_driver_init(void *mem, size_t bytes, const struct vqb_driver_config 
 
 /* ---- free descriptors ---- */
 
-static uint32_t index_after(const struct vqb_driver *drv, uint32_t at, uint32_t n)
+VQB_INLINE uint32_t index_after(const struct vqb_driver *drv, uint32_t at, uint32_t n)
 {
 	return (at + n) & drv->mask;
 }
 
 /* Makes the next run the first one, once that is used up. */
-static void runs_advance(struct vqb_driver *drv)
+static VQB_COLD void runs_advance(struct vqb_driver *drv)
 {
 	struct free_runs *f = &drv->free;
 
-	if (f->length || f->front == NO_RUN)
+	if (f->front == NO_RUN)
 		return;
 	f->at = f->front;
 	f->length = drv->slot[f->at].run;
@@ -227,73 +228,83 @@ static void runs_advance(struct vqb_driver *drv)
 		f->last = NO_RUN;
 }
 
-/* Takes up to `n` descriptors from the first run, which becomes a run of a chain. */
-static uint32_t runs_take(struct vqb_driver *drv, uint32_t n)
+/* Takes `n` descriptors from the first run, which has them; they become a run of a chain. */
+VQB_INLINE uint32_t runs_take(struct vqb_driver *drv, uint32_t n)
 {
 	struct free_runs *f = &drv->free;
 	uint32_t at = f->at;
 
-	n = n < f->length ? n : f->length;
 	drv->slot[at].run = (uint16_t)n;
 	drv->slot[at].next_run = NO_RUN;
 	f->at = (uint16_t)index_after(drv, at, n);
 	f->length = (uint16_t)(f->length - n);
 	f->total -= n;
-	runs_advance(drv);
+	if (VQB_UNLIKELY(!f->length))
+		runs_advance(drv);
 	return at;
 }
 
 /* Takes `n` descriptors, of which there are enough, as a list of runs; answers its first. */
-static uint32_t runs_take_all(struct vqb_driver *drv, uint32_t n)
+static VQB_COLD uint32_t runs_take_all(struct vqb_driver *drv, uint32_t n)
 {
-	uint32_t head = runs_take(drv, n), at = head;
+	uint32_t head = drv->free.at, at = NO_RUN;
 
-	for (n -= drv->slot[at].run; n; n -= drv->slot[at].run) {
-		uint32_t more = runs_take(drv, n);
+	while (n) {
+		uint32_t run = n < drv->free.length ? n : drv->free.length;
+		uint32_t more = runs_take(drv, run);
 
-		drv->slot[at].next_run = (uint16_t)more;
+		if (at != NO_RUN)
+			drv->slot[at].next_run = (uint16_t)more;
 		at = more;
+		n -= run;
 	}
 	return head;
 }
 
-/* Puts one run to the end of the list. */
-static void runs_append(struct vqb_driver *drv, uint32_t at, uint32_t n)
+/* Puts a run that does not fit on to the first one to the end of the list. */
+static VQB_COLD void runs_append(struct vqb_driver *drv, uint32_t at, uint32_t n)
 {
 	struct free_runs *f = &drv->free;
-	struct slot *last;
+	struct slot *last = f->last == NO_RUN ? NULL : &drv->slot[f->last];
 
-	f->total += n;
-	if (f->last == NO_RUN) {
-		if (!f->length)
-			f->at = (uint16_t)at;
-		if (index_after(drv, f->at, f->length) == at) {
-			f->length = (uint16_t)(f->length + n);
-			return;
-		}
-		f->front = f->last = (uint16_t)at;
-	} else {
-		last = &drv->slot[f->last];
-		if (index_after(drv, f->last, last->run) == at) {
-			last->run = (uint16_t)(last->run + n);
-			return;
-		}
-		last->next_run = f->last = (uint16_t)at;
+	if (last && index_after(drv, f->last, last->run) == at) {
+		last->run = (uint16_t)(last->run + n);
+		return;
 	}
+	if (last)
+		last->next_run = (uint16_t)at;
+	else
+		f->front = (uint16_t)at;
+	f->last = (uint16_t)at;
 	drv->slot[at].run = (uint16_t)n;
 	drv->slot[at].next_run = NO_RUN;
+	if (!f->length)
+		runs_advance(drv);
+}
+
+/* Puts one run back. */
+VQB_INLINE void runs_give_one(struct vqb_driver *drv, uint32_t at)
+{
+	struct free_runs *f = &drv->free;
+	uint32_t n = drv->slot[at].run;
+
+	f->total += n;
+	if (VQB_LIKELY(f->last == NO_RUN && index_after(drv, f->at, f->length) == at))
+		f->length = (uint16_t)(f->length + n);
+	else
+		runs_append(drv, at, n);
 }
 
 /* Puts all runs of a chain back. */
-static void runs_give(struct vqb_driver *drv, uint32_t head)
+VQB_INLINE void runs_give(struct vqb_driver *drv, uint32_t head)
 {
 	uint32_t at = head, next;
 
 	do {
 		next = drv->slot[at].next_run;
-		runs_append(drv, at, drv->slot[at].run);
+		runs_give_one(drv, at);
 		at = next;
-	} while (at != NO_RUN);
+	} while (VQB_UNLIKELY(at != NO_RUN));
 }
 
 /* With nothing out, all descriptors are one run again, whatever became of them. */
@@ -315,8 +326,8 @@ struct sums {
 	uint32_t wrong; /* not 0: a segment is empty, runs past 2^64 or has `zero` set */
 };
 
-static uint64_t segment_rest(struct sums *sums, const struct vqb_segment *seg, uint32_t flags,
-			     uint32_t next)
+VQB_INLINE uint64_t segment_rest(struct sums *sums, const struct vqb_segment *seg, uint32_t flags,
+				 uint32_t next)
 {
 	sums->wrong |= seg->zero | !seg->len | range_wraps(seg->addr, seg->len);
 	sums->bytes += seg->len;
@@ -324,9 +335,9 @@ static uint64_t segment_rest(struct sums *sums, const struct vqb_segment *seg, u
 }
 
 /* Writes `n` descriptors that all link to the one after; answers the index after the last. */
-static uint32_t write_linked(struct desc *table, uint32_t mask, uint32_t at,
-			     const struct vqb_segment *seg, uint32_t n, uint32_t flags,
-			     struct sums *sums)
+VQB_INLINE uint32_t write_linked(struct desc *table, uint32_t mask, uint32_t at,
+				 const struct vqb_segment *seg, uint32_t n, uint32_t flags,
+				 struct sums *sums)
 {
 	for (uint32_t i = 0; i < n; i++) {
 		uint32_t next = (at + 1) & mask;
@@ -338,16 +349,16 @@ static uint32_t write_linked(struct desc *table, uint32_t mask, uint32_t at,
 	return at;
 }
 
-static void write_last(struct desc *table, uint32_t at, const struct vqb_segment *seg,
-		       uint32_t flags, struct sums *sums)
+VQB_INLINE void write_last(struct desc *table, uint32_t at, const struct vqb_segment *seg,
+			   uint32_t flags, struct sums *sums)
 {
 	store_desc(&table[at], seg->addr, segment_rest(sums, seg, flags, 0));
 }
 
 /* A whole chain in one run, in the ring or (mask all ones) in a table of its own. */
-static void write_chain(struct desc *table, uint32_t mask, uint32_t at,
-			const struct vqb_segment *seg, uint32_t readable, uint32_t writable,
-			struct sums *sums)
+VQB_INLINE void write_chain(struct desc *table, uint32_t mask, uint32_t at,
+			    const struct vqb_segment *seg, uint32_t readable, uint32_t writable,
+			    struct sums *sums)
 {
 	if (!writable) {
 		at = write_linked(table, mask, at, seg, readable - 1, 0, sums);
@@ -363,8 +374,9 @@ static void write_chain(struct desc *table, uint32_t mask, uint32_t at,
 }
 
 /* A whole chain in the several runs that begin at `head`. */
-static void write_scattered(struct vqb_driver *drv, uint32_t head, const struct vqb_segment *seg,
-			    uint32_t readable, uint32_t writable, struct sums *sums)
+static VQB_COLD void write_scattered(struct vqb_driver *drv, uint32_t head,
+				     const struct vqb_segment *seg, uint32_t readable,
+				     uint32_t writable, struct sums *sums)
 {
 	uint32_t run = head, done = 0;
 
@@ -387,7 +399,7 @@ static void write_scattered(struct vqb_driver *drv, uint32_t head, const struct 
 }
 
 /* The status of a request whose segments were summed up. */
-static int32_t sums_status(const struct sums *sums)
+VQB_INLINE int32_t sums_status(const struct sums *sums)
 {
 	if (sums->wrong)
 		return VQB_E_INVALID;
@@ -395,8 +407,8 @@ static int32_t sums_status(const struct sums *sums)
 }
 
 /* Enters a chain whose descriptors are written into the available ring. */
-static void lend(struct vqb_driver *drv, uint32_t head, uint16_t held, uint64_t writable,
-		 void *token)
+VQB_INLINE void lend(struct vqb_driver *drv, uint32_t head, uint16_t held, uint64_t writable,
+		     void *token)
 {
 	struct slot *slot = &drv->slot[head];
 
@@ -406,11 +418,10 @@ static void lend(struct vqb_driver *drv, uint32_t head, uint16_t held, uint64_t 
 	slot->held = held;
 	store_le16(&drv->avail[drv->end.next & drv->mask], (uint16_t)head);
 	drv->end.next++;
-	drv->count.requests++;
 }
 
-static int32_t add_direct(struct vqb_driver *drv, const struct vqb_segment *seg, uint32_t readable,
-			  uint32_t writable, void *token)
+VQB_INLINE int32_t add_direct(struct vqb_driver *drv, const struct vqb_segment *seg,
+			      uint32_t readable, uint32_t writable, void *token)
 {
 	struct sums sums = { 0 };
 	uint32_t n = readable + writable, head = drv->free.at;
@@ -437,8 +448,8 @@ static int32_t add_direct(struct vqb_driver *drv, const struct vqb_segment *seg,
 	return VQB_OK;
 }
 
-static int32_t add_indirect(struct vqb_driver *drv, const struct vqb_segment *seg,
-			    uint32_t readable, uint32_t writable, void *token)
+VQB_INLINE int32_t add_indirect(struct vqb_driver *drv, const struct vqb_segment *seg,
+				uint32_t readable, uint32_t writable, void *token)
 {
 	struct sums sums = { 0 };
 	struct tables *t = &drv->tables;
@@ -461,7 +472,7 @@ static int32_t add_indirect(struct vqb_driver *drv, const struct vqb_segment *se
 }
 
 /* May and should `n` segments go through a table? The rules of indirect.h. */
-static bool takes_table(const struct vqb_driver *drv, uint32_t n)
+VQB_INLINE bool takes_table(const struct vqb_driver *drv, uint32_t n)
 {
 	return n > 1 && n <= drv->tables.length && drv->tables.free != NO_TABLE && drv->free.total;
 }
@@ -557,7 +568,7 @@ static uint32_t reapable(struct vqb_driver *drv)
  * Is `id`, all 32 bits of it, the head of a chain that the device has been shown? (K18) Those it
  * has not been shown are the newest few, however long the others have been out.
  */
-static bool is_lent(const struct vqb_driver *drv, uint32_t id)
+VQB_INLINE bool is_lent(const struct vqb_driver *drv, uint32_t id)
 {
 	const struct end *e = &drv->end;
 
@@ -566,7 +577,7 @@ static bool is_lent(const struct vqb_driver *drv, uint32_t id)
 }
 
 /* Takes a chain back: its table, its descriptors. */
-static void take_back(struct vqb_driver *drv, uint32_t head)
+VQB_INLINE void take_back(struct vqb_driver *drv, uint32_t head)
 {
 	struct slot *slot = &drv->slot[head];
 
@@ -578,7 +589,7 @@ static void take_back(struct vqb_driver *drv, uint32_t head)
 	runs_give(drv, head);
 }
 
-static void finish(struct vqb_driver *drv, uint32_t head, uint32_t len, struct vqb_done *done)
+VQB_INLINE void finish(struct vqb_driver *drv, uint32_t head, uint32_t len, struct vqb_done *done)
 {
 	const struct slot *slot = &drv->slot[head];
 
@@ -689,9 +700,10 @@ uint32_t vqb_driver_oldest(const struct vqb_driver *drv, void **token)
 	return oldest;
 }
 
-void vqb_driver_counters(const struct vqb_driver *drv, struct vqb_driver_counters *out)
+void vqb_driver_read_counters(const struct vqb_driver *drv, struct vqb_driver_counters *out)
 {
 	*out = drv->count;
+	out->requests = end_written(&drv->end) - drv->count.requests;
 	out->notified = drv->end.notified;
 	out->suppressed = drv->end.suppressed;
 }
@@ -699,5 +711,6 @@ void vqb_driver_counters(const struct vqb_driver *drv, struct vqb_driver_counter
 void vqb_driver_clear_counters(struct vqb_driver *drv)
 {
 	memset(&drv->count, 0, sizeof(drv->count));
+	drv->count.requests = end_written(&drv->end);
 	drv->end.notified = drv->end.suppressed = 0;
 }

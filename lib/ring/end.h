@@ -31,8 +31,9 @@ struct end {
 	const struct vqb_le16 *peer_event; /* then the event words are never touched (K12) */
 	uint32_t next, exposed, decided;
 	uint32_t cursor, seen;
-	uint32_t asked; /* last wish stored (an event or a flag), so as not to store it again */
-	bool owed;      /* the next decision is NOTIFY: the last index announced is not known */
+	uint32_t asked;   /* last wish stored (an event or a flag), so as not to store it again */
+	bool owed;        /* the next decision is NOTIFY: the last index announced is not known */
+	uint64_t written; /* entries of the own ring, ever, but for those not yet exposed */
 	uint64_t notified, suppressed;
 };
 
@@ -41,10 +42,17 @@ struct end {
 /* Starts both rings at `own_idx` and `peer_idx`. The counters run on. */
 static inline void end_start(struct end *e, uint16_t own_idx, uint16_t peer_idx)
 {
+	e->written += e->next - e->exposed;
 	e->next = e->exposed = e->decided = own_idx;
 	e->cursor = e->seen = peer_idx;
 	e->asked = ASKED_UNKNOWN;
 	e->owed = true;
+}
+
+/* Entries of the own ring, ever. Counted once per batch, where they are exposed. */
+static inline uint64_t end_written(const struct end *e)
+{
+	return e->written + (e->next - e->exposed);
 }
 
 /* Entries that the peer has put there and this side has not consumed, as the peer says. */
@@ -58,6 +66,7 @@ static inline void end_expose(struct end *e)
 	if (e->exposed == e->next)
 		return;
 	store_le16_release(&e->own->idx, (uint16_t)e->next);
+	e->written += e->next - e->exposed;
 	e->exposed = e->next;
 	/* From here on the distance to the last decision is ambiguous in 16 bits. */
 	if (e->exposed - e->decided >= 65535)

@@ -16,6 +16,7 @@
 
 struct map {
 	struct vqb_extent cached[2];
+	uint32_t last; /* which of the two was used last */
 	const struct vqb_memory *memory;
 };
 
@@ -47,6 +48,21 @@ static inline void *map_find(struct map *map, uint64_t addr, uint32_t access, ui
 		if (VQB_LIKELY(extent_covers(&map->cached[i], addr, access)))
 			return extent_at(&map->cached[i], addr, avail);
 	return map_search(map, addr, access, avail);
+}
+
+/* Where all of a buffer lies, if that is in one of the extents used last; else NULL. */
+static inline void *map_whole(struct map *map, uint64_t addr, uint32_t len, uint32_t access)
+{
+	for (uint32_t i = 0; i < 2; i++) {
+		const struct vqb_extent *e = &map->cached[i];
+		uint64_t offset = addr - e->addr;
+
+		if (offset < e->len && len <= e->len - offset && (e->access & access)) {
+			map->last = i;
+			return (char *)e->host + (size_t)offset;
+		}
+	}
+	return NULL;
 }
 
 /*

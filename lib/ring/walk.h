@@ -22,18 +22,19 @@ struct walk_rules {
 	bool indirect; /* VQB_F_INDIRECT_DESC was negotiated */
 };
 
+/* One chain after the other. The caller sets the first four. */
 struct walk {
 	const struct walk_rules *rules;
 	struct map *map;
-	struct vqb_piece *piece; /* the caller's, `room` of them */
-	uint32_t room;
+	struct vqb_piece *piece; /* the caller's */
+	uint32_t room;           /* of them, and no more than max_pieces */
 	/* the chain so far */
-	uint32_t visited; /* descriptors, without the one that refers to a table */
-	uint32_t pieces;  /* also those for which there was no room */
-	uint32_t readable;
-	bool writes; /* a writable descriptor was seen */
-	bool table;  /* in a table */
-	uint64_t read_bytes, bytes;
+	uint32_t reads;    /* of descriptors, the one that refers to a table included */
+	uint32_t left;     /* descriptors that there may still be */
+	uint32_t pieces;   /* also those for which there was no room */
+	uint32_t readable; /* of those */
+	bool table;        /* in a table */
+	uint64_t bytes, read_bytes;
 	/* why it stopped */
 	struct vqb_reason reason;
 	struct vqb_need need;
