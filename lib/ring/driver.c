@@ -320,69 +320,74 @@ static void runs_heal(struct vqb_driver *drv)
 
 /* ---- adding ---- */
 
-/* Sums over the segments of one request, for the checks after they were written. */
+/* What became of writing a request's segments as descriptors. */
 struct sums {
 	uint64_t bytes, writable;
-	uint32_t wrong; /* not 0: a segment is empty, runs past 2^64 or has `zero` set */
+	bool wrong; /* a segment is empty, runs past 2^64 or has `zero` set */
 };
 
-VQB_INLINE uint64_t segment_rest(struct sums *sums, const struct vqb_segment *seg, uint32_t flags,
-				 uint32_t next)
+/*
+ * Checks a segment and answers its length; 0: it is wrong. Length and `zero` are one load and one
+ * compare: taken together and less one, only a good pair stays below 2^32 - 1.
+ */
+VQB_INLINE uint64_t segment_len(const struct vqb_segment *seg)
 {
-	sums->wrong |= seg->zero | !seg->len | range_wraps(seg->addr, seg->len);
-	sums->bytes += seg->len;
-	return desc_rest(seg->len, flags, next);
+	uint64_t both = seg->len | (uint64_t)seg->zero << 32;
+
+	if (VQB_UNLIKELY(both - 1 >= UINT32_MAX || range_wraps(seg->addr, both)))
+		return 0;
+	return both;
 }
 
-/* Writes `n` descriptors that all link to the one after; answers the index after the last. */
-VQB_INLINE uint32_t write_linked(struct desc *table, uint32_t mask, uint32_t at,
-				 const struct vqb_segment *seg, uint32_t n, uint32_t flags,
-				 struct sums *sums)
+/*
+ * Writes the segments of a request as `readable + writable` descriptors that lie behind each
+ * other from entry `at` of a table on. Stops at a segment that is wrong.
+ */
+VQB_INLINE struct sums write_chain(struct desc *table, uint32_t at, const struct vqb_segment *seg,
+				   uint32_t readable, uint32_t writable)
 {
-	for (uint32_t i = 0; i < n; i++) {
-		uint32_t next = (at + 1) & mask;
+	const struct vqb_segment *border = seg + readable, *last = border + writable - 1;
+	uint64_t link = desc_rest(0, DESC_NEXT, at + 1), len;
+	struct desc *d = table + at;
+	struct sums sums = { 0 };
 
-		store_desc(&table[at], seg[i].addr,
-			   segment_rest(sums, &seg[i], flags | DESC_NEXT, next));
-		at = next;
+	for (; seg < last; seg++, d++, link += desc_rest(0, 0, 1)) {
+		if (seg == border) {
+			link |= desc_rest(0, DESC_WRITE, 0);
+			sums.writable = sums.bytes;
+		}
+		len = segment_len(seg);
+		if (VQB_UNLIKELY(!len))
+			goto wrong;
+		store_desc(d, seg->addr, len | link);
+		sums.bytes += len;
 	}
-	return at;
+	len = segment_len(last);
+	if (VQB_UNLIKELY(!len))
+		goto wrong;
+	if (last == border)
+		sums.writable = sums.bytes;
+	store_desc(d, last->addr, desc_rest((uint32_t)len, writable ? DESC_WRITE : 0, 0));
+	sums.bytes += len;
+	sums.writable = writable ? sums.bytes - sums.writable : 0;
+	return sums;
+wrong:
+	sums.wrong = true;
+	return sums;
 }
 
-VQB_INLINE void write_last(struct desc *table, uint32_t at, const struct vqb_segment *seg,
-			   uint32_t flags, struct sums *sums)
-{
-	store_desc(&table[at], seg->addr, segment_rest(sums, seg, flags, 0));
-}
-
-/* A whole chain in one run, in the ring or (mask all ones) in a table of its own. */
-VQB_INLINE void write_chain(struct desc *table, uint32_t mask, uint32_t at,
-			    const struct vqb_segment *seg, uint32_t readable, uint32_t writable,
-			    struct sums *sums)
-{
-	if (!writable) {
-		at = write_linked(table, mask, at, seg, readable - 1, 0, sums);
-		write_last(table, at, &seg[readable - 1], 0, sums);
-		return;
-	}
-	at = write_linked(table, mask, at, seg, readable, 0, sums);
-	sums->writable = sums->bytes;
-	seg += readable;
-	at = write_linked(table, mask, at, seg, writable - 1, DESC_WRITE, sums);
-	write_last(table, at, &seg[writable - 1], DESC_WRITE, sums);
-	sums->writable = sums->bytes - sums->writable;
-}
-
-/* A whole chain in the several runs that begin at `head`. */
-static VQB_COLD void write_scattered(struct vqb_driver *drv, uint32_t head,
-				     const struct vqb_segment *seg, uint32_t readable,
-				     uint32_t writable, struct sums *sums)
+/* The same in the runs that begin at `head`, which may also go round the end of the ring. */
+static VQB_COLD struct sums write_scattered(struct vqb_driver *drv, uint32_t head,
+					    const struct vqb_segment *seg, uint32_t readable,
+					    uint32_t writable)
 {
 	uint32_t run = head, done = 0;
+	struct sums sums = { 0 };
 
 	for (uint32_t i = 0; i < readable + writable; i++) {
 		uint32_t at = index_after(drv, run, done++);
 		uint32_t flags = i < readable ? 0 : DESC_WRITE, next = 0;
+		uint64_t len = segment_len(&seg[i]);
 
 		if (done == drv->slot[run].run) {
 			run = drv->slot[run].next_run;
@@ -392,22 +397,24 @@ static VQB_COLD void write_scattered(struct vqb_driver *drv, uint32_t head,
 			flags |= DESC_NEXT;
 			next = index_after(drv, run, done);
 		}
-		store_desc(&drv->desc[at], seg[i].addr, segment_rest(sums, &seg[i], flags, next));
-		if (flags & DESC_WRITE)
-			sums->writable += seg[i].len;
+		sums.wrong |= !len;
+		sums.bytes += len;
+		sums.writable += flags & DESC_WRITE ? len : 0;
+		store_desc(&drv->desc[at], seg[i].addr, desc_rest((uint32_t)len, flags, next));
 	}
+	return sums;
 }
 
-/* The status of a request whose segments were summed up. */
+/* The status of a request whose segments were written. */
 VQB_INLINE int32_t sums_status(const struct sums *sums)
 {
-	if (sums->wrong)
+	if (VQB_UNLIKELY(sums->wrong))
 		return VQB_E_INVALID;
-	return sums->bytes > UINT64_C(1) << 32 ? VQB_E_TOOBIG : VQB_OK;
+	return VQB_UNLIKELY(sums->bytes > UINT64_C(1) << 32) ? VQB_E_TOOBIG : VQB_OK;
 }
 
 /* Enters a chain whose descriptors are written into the available ring. */
-VQB_INLINE void lend(struct vqb_driver *drv, uint32_t head, uint16_t held, uint64_t writable,
+VQB_INLINE void lend(struct vqb_driver *drv, uint32_t head, uint32_t held, uint64_t writable,
 		     void *token)
 {
 	struct slot *slot = &drv->slot[head];
@@ -415,34 +422,42 @@ VQB_INLINE void lend(struct vqb_driver *drv, uint32_t head, uint16_t held, uint6
 	slot->token = token;
 	slot->writable = writable > UINT32_MAX ? UINT32_MAX : (uint32_t)writable;
 	slot->position = drv->end.next;
-	slot->held = held;
+	slot->held = (uint16_t)held;
 	store_le16(&drv->avail[drv->end.next & drv->mask], (uint16_t)head);
 	drv->end.next++;
+}
+
+static VQB_COLD int32_t add_scattered(struct vqb_driver *drv, const struct vqb_segment *seg,
+				      uint32_t readable, uint32_t writable, void *token)
+{
+	uint32_t head = runs_take_all(drv, readable + writable);
+	struct sums sums = write_scattered(drv, head, seg, readable, writable);
+	int32_t status = sums_status(&sums);
+
+	if (status) {
+		runs_give(drv, head);
+		return status;
+	}
+	drv->count.descriptors += readable + writable;
+	lend(drv, head, HELD_DIRECT, sums.writable, token);
+	return VQB_OK;
 }
 
 VQB_INLINE int32_t add_direct(struct vqb_driver *drv, const struct vqb_segment *seg,
 			      uint32_t readable, uint32_t writable, void *token)
 {
-	struct sums sums = { 0 };
 	uint32_t n = readable + writable, head = drv->free.at;
-	bool one_run = VQB_LIKELY(n <= drv->free.length);
+	struct sums sums;
 	int32_t status;
 
-	/* In one run nothing is taken before the segments are known to be good. */
-	if (one_run) {
-		write_chain(drv->desc, drv->mask, head, seg, readable, writable, &sums);
-	} else {
-		head = runs_take_all(drv, n);
-		write_scattered(drv, head, seg, readable, writable, &sums);
-	}
+	if (VQB_UNLIKELY(n > drv->free.length || head + n > drv->mask + 1))
+		return add_scattered(drv, seg, readable, writable, token);
+	/* Nothing is taken before the segments are known to be good. */
+	sums = write_chain(drv->desc, head, seg, readable, writable);
 	status = sums_status(&sums);
-	if (status) {
-		if (!one_run)
-			runs_give(drv, head);
+	if (status)
 		return status;
-	}
-	if (one_run)
-		runs_take(drv, n);
+	runs_take(drv, n);
 	drv->count.descriptors += n;
 	lend(drv, head, HELD_DIRECT, sums.writable, token);
 	return VQB_OK;
@@ -451,14 +466,12 @@ VQB_INLINE int32_t add_direct(struct vqb_driver *drv, const struct vqb_segment *
 VQB_INLINE int32_t add_indirect(struct vqb_driver *drv, const struct vqb_segment *seg,
 				uint32_t readable, uint32_t writable, void *token)
 {
-	struct sums sums = { 0 };
 	struct tables *t = &drv->tables;
 	uint32_t n = readable + writable, number = t->free, head = drv->free.at;
 	size_t first = (size_t)number * t->length;
-	int32_t status;
+	struct sums sums = write_chain(t->host + first, 0, seg, readable, writable);
+	int32_t status = sums_status(&sums);
 
-	write_chain(t->host + first, UINT32_MAX, 0, seg, readable, writable, &sums);
-	status = sums_status(&sums);
 	if (status)
 		return status;
 	t->free = drv->slot[number].next_table;
@@ -467,7 +480,7 @@ VQB_INLINE int32_t add_indirect(struct vqb_driver *drv, const struct vqb_segment
 	runs_take(drv, 1);
 	drv->count.descriptors += n + 1;
 	drv->count.indirect++;
-	lend(drv, head, (uint16_t)number, sums.writable, token);
+	lend(drv, head, number, sums.writable, token);
 	return VQB_OK;
 }
 

@@ -16,7 +16,6 @@
 
 struct map {
 	struct vqb_extent cached[2];
-	uint32_t last; /* which of the two was used last */
 	const struct vqb_memory *memory;
 };
 
@@ -50,17 +49,25 @@ static inline void *map_find(struct map *map, uint64_t addr, uint32_t access, ui
 	return map_search(map, addr, access, avail);
 }
 
+/* The extent used last that has `addr`, or NULL. */
+static inline const struct vqb_extent *map_cached(const struct map *map, uint64_t addr,
+						  uint32_t access)
+{
+	for (uint32_t i = 0; i < 2; i++)
+		if (extent_covers(&map->cached[i], addr, access))
+			return &map->cached[i];
+	return NULL;
+}
+
 /* Where all of a buffer lies, if that is in one of the extents used last; else NULL. */
-static inline void *map_whole(struct map *map, uint64_t addr, uint32_t len, uint32_t access)
+VQB_INLINE void *map_whole(const struct map *map, uint64_t addr, uint32_t len, uint32_t access)
 {
 	for (uint32_t i = 0; i < 2; i++) {
 		const struct vqb_extent *e = &map->cached[i];
 		uint64_t offset = addr - e->addr;
 
-		if (offset < e->len && len <= e->len - offset && (e->access & access)) {
-			map->last = i;
+		if (offset < e->len && len <= e->len - offset && (e->access & access))
 			return (char *)e->host + (size_t)offset;
-		}
 	}
 	return NULL;
 }
