@@ -78,7 +78,7 @@ VQB_API size_t vqb_device_size(const struct vqb_device_config *config);
  * the device or be replaced; the configuration is not kept.
  *
  * VQB_OK with the device in *out.
- * VQB_E_INVALID: a size, an alignment, a field that must be zero, or the memory map.
+ * VQB_E_INVALID: a size, an alignment, a feature, a field that must be zero, or the memory map.
  * VQB_E_FAULT: a part of the ring is not mapped to its last byte, or not in one stretch of host
  * memory. VQB_E_TOOBIG: `bytes` is less than vqb_device_size. Cost: O(ring size + extents).
  */
@@ -288,7 +288,8 @@ struct vqb_device_counters {
 	uint64_t suppressed;  /* decisions: VQB_QUIET, though something was new */
 };
 
-VQB_API void vqb_device_read_counters(const struct vqb_device *dev, struct vqb_device_counters *out);
+VQB_API void vqb_device_read_counters(const struct vqb_device *dev,
+				      struct vqb_device_counters *out);
 VQB_API void vqb_device_clear_counters(struct vqb_device *dev);
 
 VQB_C_END

@@ -27,9 +27,9 @@
  *
  * A device that breaks the rules of the used ring (an id out of range, not lent out, or given
  * back twice; more completions than requests) makes the queue BROKEN: nothing is reaped any
- * more, nothing is freed, `add` answers VQB_E_BROKEN. Reset the device, then
- * vqb_driver_reset(drv, NULL), vqb_driver_detach to get the tokens back, vqb_driver_reset with a
- * ring to go on. The same three steps serve an orderly reset.
+ * more, nothing is freed, `add` answers VQB_E_BROKEN, and nothing answers VQB_MORE. Reset the
+ * device, then vqb_driver_reset(drv, NULL), vqb_driver_detach to get the tokens back,
+ * vqb_driver_reset with a ring to go on. The same three steps serve an orderly reset.
  */
 #ifndef VQBLK_DRIVER_H
 #define VQBLK_DRIVER_H
@@ -69,10 +69,12 @@ VQB_API size_t vqb_driver_size(const struct vqb_driver_config *config);
 /*
  * Makes a driver in `mem`, which must be aligned to 64, hold `bytes` bytes and live as long as
  * the driver; there is nothing to destroy. The ring's three parts are set to their first state
- * (all zero), so the device must not be running yet. The configuration is not kept.
+ * (all zero; the event words only with EVENT_IDX, they don't exist without), so the device must
+ * not be running yet. The configuration is not kept.
  *
  * VQB_OK with the driver in *out.
- * VQB_E_INVALID: a size, an alignment, a field that must be zero, or a part that is NULL.
+ * VQB_E_INVALID: a size, an alignment, a feature, a field that must be zero, or a part that is
+ *   NULL.
  * VQB_E_TOOBIG: `bytes` is less than vqb_driver_size. Cost: O(ring size).
  */
 VQB_API int32_t vqb_driver_init(void *mem, size_t bytes, const struct vqb_driver_config *config,
@@ -101,8 +103,9 @@ VQB_API void vqb_driver_expose(struct vqb_driver *drv);
 
 /*
  * Exposes, then decides whether the device asked to be notified of anything exposed since the
- * last decision: VQB_NOTIFY or VQB_QUIET. The first decision after init or reset is VQB_NOTIFY
- * (without EVENT_IDX: unless the device says no). Sending is the caller's, outside any lock.
+ * last decision: VQB_NOTIFY or VQB_QUIET. The first decision after init or reset is VQB_NOTIFY,
+ * even with nothing new (without EVENT_IDX: unless the device says no). Sending is the caller's,
+ * outside any lock.
  * Cost: one store, one full fence, one shared load; nothing where nothing is new.
  */
 VQB_API uint32_t vqb_driver_publish(struct vqb_driver *drv);
@@ -200,7 +203,8 @@ struct vqb_driver_counters {
 	uint64_t suppressed;  /* decisions: VQB_QUIET, though something was new */
 };
 
-VQB_API void vqb_driver_read_counters(const struct vqb_driver *drv, struct vqb_driver_counters *out);
+VQB_API void vqb_driver_read_counters(const struct vqb_driver *drv,
+				      struct vqb_driver_counters *out);
 VQB_API void vqb_driver_clear_counters(struct vqb_driver *drv);
 
 VQB_C_END

@@ -70,7 +70,11 @@ VQB_API int32_t vqb_ring_layout(uint32_t size, uint32_t align, struct vqb_layout
 /* A ring as the driver sees it. `index` is the queue's number; `flags` and `zero` must be 0. */
 struct vqb_ring {
 	uint32_t size, index, flags, zero;
-	uint64_t features; /* as negotiated; bits that concern no ring are ignored */
+	/*
+	 * As negotiated. Bits of the device type are ignored; of the others only those of
+	 * VQB_RING_FEATURES are allowed, since another might change the format.
+	 */
+	uint64_t features;
 	void *desc, *avail, *used;
 };
 

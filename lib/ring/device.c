@@ -39,7 +39,7 @@ struct vqb_device {
 	uint32_t sequence; /* of the newest take; runs on across resets */
 	struct walk_rules rules;
 	struct map map;
-	/* Completions and decisions are counted by `end`; count.completions is where they stood at the clearing. */
+	/* Completions and decisions are counted by `end`; count.completions is a mark in that. */
 	struct vqb_device_counters count;
 	/* cold */
 	struct vqb_ring_at ring;
@@ -59,7 +59,8 @@ _Static_assert(DEVICE_PER_ENTRY <= 14, "VQB_DEVICE_BYTES");
 static bool ring_usable(const struct vqb_ring_at *ring, uint32_t max_size)
 {
 	return ring->size <= max_size &&
-	       ring_valid(ring->size, ring->flags, ring->zero, ring->desc, ring->avail, ring->used);
+	       ring_valid(ring->size, ring->flags, ring->zero, ring->features, ring->desc,
+			  ring->avail, ring->used);
 }
 
 /* The largest ring, or 0 if the configuration is not valid. */

@@ -60,7 +60,7 @@ struct vqb_driver {
 	struct tables tables;
 	uint32_t policy;   /* enum vqb_indirect_kind */
 	uint32_t max_size; /* slots */
-	/* Requests and decisions are counted by `end`; count.requests is where they stood at the clearing. */
+	/* Requests and decisions are counted by `end`; count.requests is a mark in that. */
 	struct vqb_driver_counters count;
 };
 
@@ -75,8 +75,8 @@ _Static_assert(DRIVER_FIXED <= 512, "VQB_DRIVER_BYTES");
 static bool ring_usable(const struct vqb_ring *ring, uint32_t max_size)
 {
 	return ring->size <= max_size && ring->desc && ring->avail && ring->used &&
-	       ring_valid(ring->size, ring->flags, ring->zero, (uintptr_t)ring->desc,
-			  (uintptr_t)ring->avail, (uintptr_t)ring->used);
+	       ring_valid(ring->size, ring->flags, ring->zero, ring->features,
+			  (uintptr_t)ring->desc, (uintptr_t)ring->avail, (uintptr_t)ring->used);
 }
 
 static bool tables_usable(const struct vqb_dma *dma, uint32_t max_table)

@@ -120,12 +120,16 @@ static inline bool ring_has(uint64_t features, uint32_t bit)
 	return features >> bit & 1;
 }
 
-/* A ring's own checks, the same for host pointers and guest addresses. */
-static inline bool ring_valid(uint32_t size, uint32_t flags, uint32_t zero, uint64_t desc,
-			      uint64_t avail, uint64_t used)
+/*
+ * A ring's own checks, the same for host pointers and guest addresses. A feature of the ring's
+ * range that is not known here might change the format, so it is refused rather than ignored.
+ */
+static inline bool ring_valid(uint32_t size, uint32_t flags, uint32_t zero, uint64_t features,
+			      uint64_t desc, uint64_t avail, uint64_t used)
 {
-	return ring_size_valid(size) && !flags && !zero && !(desc % 16) && !(avail % 2) &&
-	       !(used % 4);
+	return ring_size_valid(size) && !flags && !zero &&
+	       !(features & ~(VQB_RING_FEATURES | VQB_TYPE_FEATURES)) && !(desc % 16) &&
+	       !(avail % 2) && !(used % 4);
 }
 
 /* Does [addr, addr + len), len not 0, run past 2^64? The last byte may be at 2^64 - 1. */
