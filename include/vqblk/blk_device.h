@@ -1,0 +1,193 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * blk_device.h: the device (host) side of virtio-blk.
+ *
+ * A vqb_blk_device is the disk as drivers see it: capacity, blocks, features on offer, identity.
+ * It is constant after init, and any number of queues in any threads share it. A vqb_blk_queue
+ * serves one virtqueue on one thread: it takes requests, checks them, gives them to its backend,
+ * and puts them with their status and exact length when they are done. Both live in memory that
+ * the caller gives, and allocate nothing.
+ *
+ *   on a notification from the driver, or when the backend has completions:
+ *   do {
+ *           answer = vqb_blk_queue_run(queue, 256);
+ *           if (answer & VQB_NOTIFY)
+ *                   notify_driver();
+ *   } while (answer & VQB_MORE);
+ *
+ * What a request gets:
+ *
+ *   IN, OUT   IOERR if it is not whole blocks, not at a block, past capacity, on a read-only disk
+ *             (OUT), has data of the other direction as well, or exceeds the backend's limits;
+ *             all of that is known before the backend is called. No data within capacity: OK
+ *             without a backend call.
+ *   FLUSH     data and sector are ignored. Served whether the feature was negotiated or not.
+ *   GET_ID    the serial, filled up with zeroes to 20 bytes; IOERR where the data is not 20 bytes.
+ *   others    UNSUPP, legacy types and the legacy barrier bit among them.
+ *   no header or no place for the status: the chain comes back with length 0, nothing written.
+ *
+ * Where FLUSH was offered but not accepted, each write is durable before it completes.
+ *
+ * A chain that names memory which isn't mapped, or has more pieces than the queue has room for in
+ * all, comes back with length 0 as well. A ring that is BROKEN stays so until it is reset: run
+ * then answers nothing but what is owed, and vqb_device_state tells why.
+ */
+#ifndef VQBLK_BLK_DEVICE_H
+#define VQBLK_BLK_DEVICE_H
+
+#include <vqblk/api.h>
+#include <vqblk/backend.h>
+#include <vqblk/blk.h>
+#include <vqblk/device.h>
+#include <vqblk/status.h>
+
+VQB_C_BEGIN
+
+/* ---- the disk ---- */
+
+struct vqb_blk_device; /* opaque */
+
+struct vqb_blk_device_config {
+	uint32_t struct_size; /* sizeof(struct vqb_blk_device_config) */
+	uint32_t zero;
+	/*
+	 * Wanted features, of the type and of the ring; what can't be honoured is left out. RO makes
+	 * the disk read-only. FLUSH belongs in here unless the backend can't.
+	 */
+	uint64_t features;
+	const struct vqb_blk_limits *limits; /* copied; 0 in a field: its value if absent */
+	const char *serial;                  /* up to 20 bytes count; copied; NULL: empty */
+};
+
+/* Memory of a blk device. */
+#define VQB_BLK_DEVICE_BYTES 320u
+
+VQB_API size_t vqb_blk_device_size(void);
+
+/*
+ * Makes a blk device in `mem`, which must be aligned to 64, hold `bytes` bytes and outlive its
+ * queues; there is nothing to destroy. Only features whose limits say something are offered:
+ * SIZE_MAX, SEG_MAX and TOPOLOGY where a number is given, MQ where there is more than one queue.
+ *
+ * VQB_OK with the device in *out.
+ * VQB_E_INVALID: a size, an alignment, or limits that vqb_blk_limits_write refuses.
+ * VQB_E_TOOBIG: `bytes` is less than vqb_blk_device_size.
+ */
+VQB_API int32_t vqb_blk_device_init(void *mem, size_t bytes,
+				    const struct vqb_blk_device_config *config,
+				    struct vqb_blk_device **out);
+
+/* What is offered to a driver. */
+VQB_API uint64_t vqb_blk_device_features(const struct vqb_blk_device *dev);
+
+/* May a driver accept this? As vqb_blk_features_check against the offer. */
+VQB_API int32_t vqb_blk_device_accept(const struct vqb_blk_device *dev, uint64_t accepted);
+
+/*
+ * A driver reads `bytes` bytes at `offset` of the configuration space. Beyond its end, and in
+ * fields that are not on offer, there are zeroes. At any time, before negotiation too.
+ */
+VQB_API void vqb_blk_device_read_config(const struct vqb_blk_device *dev, uint32_t offset,
+					void *out, size_t bytes);
+
+/* Sectors. */
+VQB_API uint64_t vqb_blk_device_capacity(const struct vqb_blk_device *dev);
+
+/* ---- one queue ---- */
+
+struct vqb_blk_queue; /* opaque */
+
+struct vqb_blk_queue_config {
+	uint32_t struct_size; /* sizeof(struct vqb_blk_queue_config) */
+	uint32_t requests;    /* most at a time: 1 to 32768; the ring's size is right */
+	uint32_t pieces;      /* room for their pieces, from 3; 4 for each request is plenty */
+	uint32_t zero;
+	uint64_t features; /* accepted by the driver; may be told later */
+	const struct vqb_blk_device *device;
+	struct vqb_device *ring;     /* take, reject and put on it are the queue's from now on */
+	struct vqb_backend *backend; /* this queue's alone */
+};
+
+/* Memory of a queue, for static allocation. */
+#define VQB_BLK_QUEUE_BYTES(requests, pieces)                                                      \
+	(3072u + 128u * (size_t)(requests) + 16u * (size_t)(pieces))
+
+/*
+ * Bytes that vqb_blk_queue_init needs: at most VQB_BLK_QUEUE_BYTES.
+ * 0: the configuration is invalid. Any thread.
+ */
+VQB_API size_t vqb_blk_queue_size(const struct vqb_blk_queue_config *config);
+
+/*
+ * Makes a queue in `mem`, which must be aligned to 64, hold `bytes` bytes and live as long as the
+ * queue; there is nothing to destroy, but quiesce it before ring or backend go away.
+ *
+ * VQB_OK with the queue in *out.
+ * VQB_E_INVALID: a size or alignment; or a backend that is incomplete, is smaller than the
+ *   capacity, can't write though RO is not offered, can't flush though FLUSH is, or wants an
+ *   alignment above the block size.
+ * VQB_E_TOOBIG: `bytes` is less than vqb_blk_queue_size. Cost: O(requests).
+ */
+VQB_API int32_t vqb_blk_queue_init(void *mem, size_t bytes,
+				   const struct vqb_blk_queue_config *config,
+				   struct vqb_blk_queue **out);
+
+/*
+ * What the driver accepted, once that is known, and after every reset: before the first run.
+ * VQB_OK. VQB_E_INVALID: vqb_blk_device_accept refuses it; nothing has changed.
+ */
+VQB_API int32_t vqb_blk_queue_accept(struct vqb_blk_queue *queue, uint64_t features);
+
+/*
+ * Serves the ring: puts what the backend has finished, submits what had to wait, takes up to
+ * `budget` new requests, and publishes. The driver's notifications are asked for at the end, and
+ * not while it goes on.
+ *
+ * A set of answers: VQB_NOTIFY: the driver has to be notified. VQB_MORE: call again rather than
+ * sleep: the budget is used up (notifications are not asked for then), or there are new requests.
+ * Without VQB_MORE, sleep until the driver notifies or, while vqb_blk_queue_in_flight is not 0,
+ * the backend has completions; where the backend is full or room for pieces has run out, only
+ * completions help, and the driver isn't asked to notify. An undue call does no harm.
+ */
+VQB_API uint32_t vqb_blk_queue_run(struct vqb_blk_queue *queue, uint32_t budget);
+
+/*
+ * The same for a thread that polls: never asks for notifications. VQB_MORE: the budget is used up.
+ */
+VQB_API uint32_t vqb_blk_queue_poll(struct vqb_blk_queue *queue, uint32_t budget);
+
+/*
+ * Towards a standstill, for stop and reset: takes nothing new, brings to an end what was taken,
+ * and puts it; publish on the ring afterwards. (After vqb_device_reset there is nothing to put:
+ * requests of the old life that still waited are dropped, and what the backend finishes is
+ * recognised as late, and guest memory left alone.) Acknowledge a reset, free or unmap guest
+ * memory, and let go of the backend only after VQB_OK.
+ *
+ * VQB_OK: nothing is out. VQB_E_BUSY: the backend holds pieces of guest memory, or requests wait
+ * for it; ask again, after vqb_backend_drain if there is nothing else to do.
+ */
+VQB_API int32_t vqb_blk_queue_quiesce(struct vqb_blk_queue *queue);
+
+/* Requests taken and not put: in the backend, or waiting for it. */
+VQB_API uint32_t vqb_blk_queue_in_flight(const struct vqb_blk_queue *queue);
+
+/* What has happened since init, or since the counters were last cleared. */
+struct vqb_blk_queue_counters {
+	uint64_t requests;    /* taken, malformed ones included */
+	uint64_t malformed;   /* of those, put with length 0 */
+	uint64_t failed;      /* of those, completed with IOERR or UNSUPP */
+	uint64_t submissions; /* ios that the backend accepted */
+	uint64_t full;        /* submits that it answered VQB_E_NOSPC */
+	uint64_t partial;     /* transfers that it cut short */
+	uint64_t late;        /* completions of requests that a reset had ended */
+	uint64_t read_bytes;  /* by IN requests that were OK */
+	uint64_t write_bytes; /* by OUT requests that were OK */
+};
+
+VQB_API void vqb_blk_queue_read_counters(const struct vqb_blk_queue *queue,
+					 struct vqb_blk_queue_counters *out);
+VQB_API void vqb_blk_queue_clear_counters(struct vqb_blk_queue *queue);
+
+VQB_C_END
+
+#endif

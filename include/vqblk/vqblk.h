@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * vqblk.h: all headers of the core. (The hosted part has its own, under vqblk/host/.)
+ *
+ *   api.h status.h port.h wire.h               the ground
+ *   ring.h indirect.h driver.h                 virtqueue, driver side
+ *   memory.h device.h                          virtqueue, device side
+ *   blk.h bio.h blk_driver.h                   virtio-blk, driver side
+ *   backend.h blk_parse.h blk_device.h         virtio-blk, device side
+ */
+#ifndef VQBLK_VQBLK_H
+#define VQBLK_VQBLK_H
+
+#include <vqblk/api.h>
+#include <vqblk/backend.h>
+#include <vqblk/bio.h>
+#include <vqblk/blk.h>
+#include <vqblk/blk_device.h>
+#include <vqblk/blk_driver.h>
+#include <vqblk/blk_parse.h>
+#include <vqblk/device.h>
+#include <vqblk/driver.h>
+#include <vqblk/indirect.h>
+#include <vqblk/memory.h>
+#include <vqblk/port.h>
+#include <vqblk/ring.h>
+#include <vqblk/status.h>
+#include <vqblk/wire.h>
+
+#endif
