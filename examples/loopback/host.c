@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "host.h"
+
+#include <inttypes.h>
+#include <sched.h>
+#include <stdlib.h>
+
+#include "say.h"
+
+enum { BUDGET = 256 };
+
+static void serve(struct host *h)
+{
+	uint32_t answer;
+
+	do {
+		answer = vqb_blk_queue_run(h->queue->served, BUDGET);
+		if (answer & VQB_NOTIFY) {
+			h->interrupts++;
+			vqb_notify_signal(&h->queue->interrupt);
+		}
+	} while (answer & VQB_MORE);
+}
+
+/* For a guest that polls: it is told nothing, and tells nothing. */
+static void serve_polling(struct host *h)
+{
+	while (vqb_blk_queue_poll(h->queue->served, BUDGET) & VQB_MORE)
+		;
+}
+
+static bool is_broken(struct host *h)
+{
+	struct vqb_reason why;
+
+	if (!vqb_device_state(h->queue->device, &why))
+		return false;
+	complain("queue %" PRIu32 ": the device gave up on its driver: rule %" PRIu32, h->index,
+		 why.rule);
+	return true;
+}
+
+void *host_main(void *host)
+{
+	struct host *h = host;
+	bool poll = h->run->machine->options->poll;
+
+	while (!atomic_load(&h->run->guests_left)) {
+		if (poll)
+			serve_polling(h);
+		else
+			serve(h);
+		if (is_broken(h)) {
+			run_fail(h->run);
+			break;
+		}
+		/* A backend that takes its time is waited for; those here are done at once. */
+		if (vqb_blk_queue_in_flight(h->queue->served))
+			vqb_backend_drain(h->queue->backend);
+		else if (poll)
+			sched_yield();
+		else
+			vqb_notify_wait(&h->queue->kick, -1);
+	}
+	while (vqb_blk_queue_quiesce(h->queue->served) == VQB_E_BUSY)
+		vqb_backend_drain(h->queue->backend);
+	return NULL;
+}
+
+struct host *host_new(struct run *run, uint32_t index)
+{
+	struct host *h = object_memory(sizeof(*h));
+
+	if (!h)
+		return NULL;
+	h->run = run;
+	h->queue = &run->machine->queue[index];
+	h->index = index;
+	return h;
+}
+
+void host_free(struct host *host)
+{
+	free(host);
+}

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * io.h: one I/O as a job asks for it, and the counts of what became of many.
+ */
+#ifndef LOOPBACK_IO_H
+#define LOOPBACK_IO_H
+
+#include <stdint.h>
+
+enum io_op { IO_READ, IO_WRITE, IO_FLUSH };
+
+/* Offset and length in bytes, both whole sectors; 0 for a flush. */
+struct io {
+	uint64_t offset;
+	uint32_t bytes;
+	uint32_t op; /* enum io_op */
+};
+
+/* What one queue's guest has seen. */
+struct tally {
+	uint64_t bios, bytes; /* I/Os that came back, and what those that succeeded moved */
+	uint64_t errors;      /* of them, failed */
+	uint64_t mismatches;  /* reads whose data was not what it had to be */
+	uint64_t verified_bytes;
+};
+
+#endif

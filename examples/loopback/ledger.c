@@ -1,0 +1,206 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "ledger.h"
+
+#include <inttypes.h>
+#include <stdatomic.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "say.h"
+
+#define UNKNOWN 0x80000000u
+#define WRITER UINT8_MAX
+
+enum { FOUND_SECTORS = 32 };
+
+/* Pages of zeroes that cost nothing until they are touched: the disk may be large. */
+static void *map_zeroes(uint64_t bytes)
+{
+	void *at = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
+			MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+
+	return at == MAP_FAILED ? NULL : at;
+}
+
+bool ledger_open(struct ledger *ledger, uint64_t run, uint64_t sectors)
+{
+	*ledger = (struct ledger){ .run = run, .sectors = sectors, .image = -1 };
+	ledger->version = map_zeroes(sectors * sizeof(*ledger->version));
+	ledger->users = map_zeroes(sectors);
+	if (ledger->version && ledger->users)
+		return true;
+	ledger_close(ledger);
+	return false;
+}
+
+void ledger_close(struct ledger *ledger)
+{
+	if (ledger->version)
+		munmap(ledger->version, ledger->sectors * sizeof(*ledger->version));
+	if (ledger->users)
+		munmap(ledger->users, ledger->sectors);
+	ledger->version = NULL;
+	ledger->users = NULL;
+}
+
+static uint64_t *sector_at(const void *data, uint64_t i)
+{
+	return (uint64_t *)((uintptr_t)data + i * SECTOR_BYTES);
+}
+
+void ledger_fill(const struct ledger *ledger, void *disk)
+{
+	struct stamp stamp = { .run = ledger->run };
+
+	for (; stamp.sector < ledger->sectors; stamp.sector++)
+		stamp_fill(sector_at(disk, stamp.sector), &stamp);
+}
+
+static bool is_free(const struct ledger *ledger, const struct io *io)
+{
+	uint64_t at = io->offset / SECTOR_BYTES, end = at + io->bytes / SECTOR_BYTES;
+	uint8_t most = io->op == IO_WRITE ? 0 : WRITER - 2;
+
+	while (at < end && ledger->users[at] <= most)
+		at++;
+	return at == end;
+}
+
+bool ledger_begin(struct ledger *ledger, const struct io *io, void *data)
+{
+	uint64_t first = io->offset / SECTOR_BYTES, n = io->bytes / SECTOR_BYTES, i;
+	struct stamp stamp = { .run = ledger->run };
+
+	if (!is_free(ledger, io))
+		return false;
+	for (i = 0; i < n; i++) {
+		if (io->op != IO_WRITE) {
+			ledger->users[first + i]++;
+			continue;
+		}
+		ledger->users[first + i] = WRITER;
+		ledger->version[first + i] = (ledger->version[first + i] & ~UNKNOWN) + 1;
+		stamp.sector = first + i;
+		stamp.version = ledger->version[first + i];
+		stamp_fill(sector_at(data, i), &stamp);
+	}
+	return true;
+}
+
+/* The first wrong sector is described; one line is enough to start looking. */
+static void describe(const uint64_t *word, uint64_t sector, uint64_t version)
+{
+	static atomic_flag told = ATOMIC_FLAG_INIT;
+	char wanted[48] = "as it was found";
+	struct stamp is;
+	enum stamp_kind kind = stamp_read(word, &is);
+
+	if (atomic_flag_test_and_set(&told))
+		return;
+	if (version)
+		snprintf(wanted, sizeof(wanted), "version %" PRIu64, version);
+	if (kind == STAMP_NONE)
+		complain("sector %" PRIu64 " should be %s, and bears no stamp", sector, wanted);
+	else
+		complain("sector %" PRIu64 " should be %s, and is %s version %" PRIu64
+			 " of sector %" PRIu64 " (run %016" PRIx64 ")",
+			 sector, wanted, kind == STAMP_WHOLE ? "a whole" : "a damaged", is.version,
+			 is.sector, is.run);
+}
+
+/* What is at hand of the image as it was found: a few sectors at a time. */
+struct found {
+	uint64_t first, sectors;
+	uint64_t word[FOUND_SECTORS][SECTOR_WORDS];
+};
+
+static const uint64_t *found_sector(const struct ledger *ledger, struct found *found,
+				    uint64_t sector)
+{
+	ssize_t n;
+
+	if (sector - found->first >= found->sectors) {
+		n = pread(ledger->image, found->word, sizeof(found->word),
+			  (off_t)(sector * SECTOR_BYTES));
+		found->first = sector;
+		found->sectors = n < 0 ? 0 : (uint64_t)n / SECTOR_BYTES;
+	}
+	return found->sectors ? found->word[sector - found->first] : NULL;
+}
+
+static bool is_as_found(const struct ledger *ledger, struct found *found, uint64_t sector,
+			const uint64_t *word)
+{
+	struct stamp stamp = { .run = ledger->run, .sector = sector };
+	const uint64_t *plain;
+
+	if (ledger->image < 0)
+		return stamp_matches(word, &stamp);
+	plain = found_sector(ledger, found, sector);
+	if (!plain || memcmp(plain, word, SECTOR_BYTES) != 0)
+		return false;
+	switch (stamp_read(word, &stamp)) {
+	case STAMP_NONE:
+		return true;
+	case STAMP_WHOLE:
+		return stamp.sector == sector;
+	default:
+		return false;
+	}
+}
+
+static void check(const struct ledger *ledger, const struct io *io, const void *data,
+		  struct tally *tally)
+{
+	uint64_t first = io->offset / SECTOR_BYTES, n = io->bytes / SECTOR_BYTES, i;
+	struct stamp stamp = { .run = ledger->run };
+	struct found found;
+	bool right, all = true;
+
+	found.first = found.sectors = 0;
+	for (i = 0; i < n; i++) {
+		stamp.sector = first + i;
+		stamp.version = ledger->version[first + i];
+		if (stamp.version & UNKNOWN)
+			continue;
+		if (stamp.version)
+			right = stamp_matches(sector_at(data, i), &stamp);
+		else
+			right = is_as_found(ledger, &found, stamp.sector, sector_at(data, i));
+		tally->verified_bytes += SECTOR_BYTES;
+		if (!right)
+			describe(sector_at(data, i), stamp.sector, stamp.version);
+		all = all && right;
+	}
+	tally->mismatches += !all;
+}
+
+void ledger_end(struct ledger *ledger, const struct io *io, const void *data, bool ok,
+		struct tally *tally)
+{
+	uint64_t at = io->offset / SECTOR_BYTES, end = at + io->bytes / SECTOR_BYTES;
+
+	if (io->op == IO_READ && ok && ledger->check)
+		check(ledger, io, data, tally);
+	for (; at < end; at++) {
+		if (io->op == IO_WRITE) {
+			ledger->users[at] = 0;
+			ledger->version[at] |= ok ? 0 : UNKNOWN;
+		} else {
+			ledger->users[at]--;
+		}
+	}
+}
+
+bool ledger_wrote(const struct ledger *ledger, uint64_t sector, uint64_t sectors)
+{
+	uint64_t i;
+
+	for (i = 0; i < sectors; i++)
+		if (ledger->version[sector + i])
+			return true;
+	return false;
+}

@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * vqblk-loopback: a guest and a host in one process, and virtqueues between them.
+ *
+ *   options.c   what is asked for
+ *   job_*.c     what that is, as I/Os for each queue       iolog.c       logs of fio
+ *   queue.c     driver and device, on one ring             ledger.c      what the disk must hold
+ *   guest.c     the thread that sends I/Os                 stamp.c       sectors that say what they are
+ *   host.c      the thread that serves them                memory.c      guest memory
+ *   run.c       both, for every queue                      disk.c        where data is stored
+ *   report.c    what came of it                            histogram.c   latencies
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "disk.h"
+#include "job.h"
+#include "ledger.h"
+#include "options.h"
+#include "queue.h"
+#include "random.h"
+#include "report.h"
+#include "run.h"
+#include "say.h"
+
+struct session {
+	struct options options;
+	struct disk disk;
+	struct ledger ledger, *tracked; /* NULL: nothing is */
+	struct job *job;
+	struct machine machine;
+};
+
+/* Finds out what the disk holds before anything is written to it. */
+static bool open_ledger(struct session *s)
+{
+	const struct options *o = &s->options;
+
+	if (o->job == JOB_COPY || (!o->verify && o->job == JOB_PATTERN))
+		return true;
+	if (!ledger_open(&s->ledger, random_mix(o->seed), s->disk.bytes / SECTOR_BYTES)) {
+		complain("no memory to track the disk");
+		return false;
+	}
+	s->tracked = &s->ledger;
+	s->ledger.check = o->verify;
+	if (o->verify && s->disk.kind == DISK_MEMORY)
+		ledger_fill(&s->ledger, s->disk.memory);
+	if (!o->verify || s->disk.kind != DISK_FILE)
+		return true;
+	s->ledger.image = open(o->image, O_RDONLY | O_CLOEXEC);
+	if (s->ledger.image < 0)
+		complain("%s: %s", o->image, strerror(errno));
+	return s->ledger.image >= 0;
+}
+
+static struct job *new_job(struct session *s)
+{
+	switch (s->options.job) {
+	case JOB_COPY:
+		return job_copy(&s->options, s->disk.bytes);
+	case JOB_REPLAY:
+		return job_replay(&s->options, s->disk.bytes, s->tracked);
+	default:
+		return job_pattern(&s->options, s->disk.bytes, s->tracked);
+	}
+}
+
+/* Everything that can be refused is refused in here, before the first I/O. */
+static bool open_session(struct session *s)
+{
+	if (!disk_open(&s->disk, &s->options) || !open_ledger(s))
+		return false;
+	s->job = new_job(s);
+	return s->job && machine_open(&s->machine, &s->options, &s->disk, s->job->largest);
+}
+
+static bool close_session(struct session *s)
+{
+	if (s->machine.queue)
+		machine_close(&s->machine);
+	if (s->job)
+		s->job->close(s->job);
+	if (s->tracked && s->ledger.image >= 0)
+		close(s->ledger.image);
+	if (s->tracked)
+		ledger_close(&s->ledger);
+	if (disk_close(&s->disk))
+		return true;
+	complain("%s: not all that was written has arrived", s->options.image);
+	return false;
+}
+
+/* What was written is read back, outside of the measured time. */
+static bool read_back(struct session *s, struct figures *figures, bool progress)
+{
+	struct job *job = job_readback(s->tracked, s->options.queues, s->job->largest);
+	struct figures back;
+	bool good;
+
+	if (!job)
+		return false;
+	good = run_job(&s->machine, job, 0, progress, &back);
+	figures->tally.errors += back.tally.errors;
+	figures->tally.mismatches += back.tally.mismatches;
+	figures->tally.verified_bytes += back.tally.verified_bytes;
+	figures->interrupted = back.interrupted;
+	figures->failed = back.failed;
+	job->close(job);
+	return good;
+}
+
+static bool run_session(struct session *s)
+{
+	bool progress = isatty(STDERR_FILENO);
+	struct figures f;
+	struct report report = { &s->options, s->job, s->disk.bytes, &f };
+	bool good;
+
+	if (!run_job(&s->machine, s->job, s->options.runtime_ns, progress, &f))
+		return false;
+	if (s->options.verify && s->tracked && !f.interrupted && !f.failed &&
+	    !read_back(s, &f, progress))
+		return false;
+	good = s->options.json ? report_json(&report) : report_table(&report);
+	if (f.interrupted && s->job->all_or_none) {
+		complain("interrupted before the end of %s", s->options.file);
+		good = false;
+	}
+	return good && !f.failed && !f.tally.errors && !f.tally.mismatches;
+}
+
+int main(int argc, char **argv)
+{
+	struct sigaction stop = { .sa_handler = run_interrupt, .sa_flags = (int)SA_RESETHAND };
+	struct session session = { 0 };
+	bool good;
+
+	switch (options_parse(&session.options, argc, argv)) {
+	case OPTIONS_DONE:
+		return 0;
+	case OPTIONS_REFUSED:
+		return 1;
+	default:
+		break;
+	}
+	sigaction(SIGINT, &stop, NULL);
+	sigaction(SIGTERM, &stop, NULL);
+	good = open_session(&session) && run_session(&session);
+	return close_session(&session) && good ? 0 : 1;
+}

@@ -1,0 +1,457 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Two steps: each option alone is read and checked, then all of them together. An option that
+ * would have no effect is refused rather than ignored.
+ */
+#include "options.h"
+
+#include <errno.h>
+#include <getopt.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+#include <vqblk/vqblk.h>
+
+#include "random.h"
+#include "say.h"
+
+static const char help[] =
+	"usage: " PROGRAM " JOB [OPTION...]\n"
+	"\n"
+	"Moves data between a guest driver and a host device of this process, through split\n"
+	"virtqueues, to and from a disk.\n"
+	"\n"
+	"Jobs (one of them):\n"
+	"  --copy FILE         write FILE to the image from its first sector, flush, read all of it\n"
+	"                      back and compare (needs --image)\n"
+	"  --rw PATTERN        read, write, randread, randwrite or randrw\n"
+	"  --read_iolog FILE   replay an I/O log that fio wrote (versions 2 and 3)\n"
+	"\n"
+	"Of --rw:\n"
+	"  --bs SIZE           bytes of each I/O, also of --copy (4k)\n"
+	"  --requests N        I/Os in all, over all queues\n"
+	"  --runtime SECONDS   go on for that long; with neither: one pass over the disk\n"
+	"  --seed N            the same I/Os each time (a new seed each time)\n"
+	"  --verify            stamp each block with place and version, check whatever is read, and\n"
+	"                      in the end read back what was written; also of --read_iolog\n"
+	"\n"
+	"The disk:\n"
+	"  --image IMG         a file that exists; its whole 512-byte sectors are the disk\n"
+	"  --backend KIND      memory, file or null (file with --image, else memory)\n"
+	"  --size SIZE         of the disk (64m); with --image, keep to the first SIZE bytes of it\n"
+	"  --readonly          offer a read-only disk\n"
+	"\n"
+	"The queues:\n"
+	"  --queues N          each with a guest thread and a host thread (1)\n"
+	"  --iodepth N         I/Os that each queue keeps in flight (1)\n"
+	"  --ring N            descriptors of each ring, a power of two (256)\n"
+	"  --indirect POLICY   never or always (always)\n"
+	"  --event-idx on|off  (on)\n"
+	"  --poll              no notifications: both sides look for work and yield\n"
+	"\n"
+	"  --json              print one JSON object on one line, and nothing else\n"
+	"  --help, --version\n"
+	"\n"
+	"SIZE takes k, m and g. Exit status 0: nothing failed and nothing differed.\n";
+
+/* One number per option, so that each is read by a case of its own. */
+enum option_id {
+	OPT_COPY = 1,
+	OPT_RW,
+	OPT_IOLOG,
+	OPT_BS,
+	OPT_REQUESTS,
+	OPT_RUNTIME,
+	OPT_SEED,
+	OPT_VERIFY,
+	OPT_IMAGE,
+	OPT_BACKEND,
+	OPT_SIZE,
+	OPT_READONLY,
+	OPT_QUEUES,
+	OPT_IODEPTH,
+	OPT_RING,
+	OPT_INDIRECT,
+	OPT_EVENT_IDX,
+	OPT_POLL,
+	OPT_JSON,
+	OPT_HELP,
+	OPT_VERSION,
+};
+
+static const struct option table[] = {
+	{ "copy", required_argument, NULL, OPT_COPY },
+	{ "rw", required_argument, NULL, OPT_RW },
+	{ "read_iolog", required_argument, NULL, OPT_IOLOG },
+	{ "bs", required_argument, NULL, OPT_BS },
+	{ "requests", required_argument, NULL, OPT_REQUESTS },
+	{ "runtime", required_argument, NULL, OPT_RUNTIME },
+	{ "seed", required_argument, NULL, OPT_SEED },
+	{ "verify", no_argument, NULL, OPT_VERIFY },
+	{ "image", required_argument, NULL, OPT_IMAGE },
+	{ "backend", required_argument, NULL, OPT_BACKEND },
+	{ "size", required_argument, NULL, OPT_SIZE },
+	{ "readonly", no_argument, NULL, OPT_READONLY },
+	{ "queues", required_argument, NULL, OPT_QUEUES },
+	{ "iodepth", required_argument, NULL, OPT_IODEPTH },
+	{ "ring", required_argument, NULL, OPT_RING },
+	{ "indirect", required_argument, NULL, OPT_INDIRECT },
+	{ "event-idx", required_argument, NULL, OPT_EVENT_IDX },
+	{ "poll", no_argument, NULL, OPT_POLL },
+	{ "json", no_argument, NULL, OPT_JSON },
+	{ "help", no_argument, NULL, OPT_HELP },
+	{ "version", no_argument, NULL, OPT_VERSION },
+	{ NULL, 0, NULL, 0 },
+};
+
+static const char *const patterns[] = { "read", "write", "randread", "randwrite", "randrw", NULL };
+static const char *const disks[] = { "memory", "file", "null", NULL };
+static const char *const policies[] = { "never", "always", NULL };
+static const char *const switches[] = { "off", "on", NULL };
+
+bool pattern_writes(enum pattern pattern)
+{
+	return pattern != PATTERN_READ && pattern != PATTERN_RANDREAD;
+}
+
+static bool parse_number(const char *text, uint64_t *value, const char **end)
+{
+	char *stop;
+
+	if (text[0] < '0' || text[0] > '9')
+		return false;
+	errno = 0;
+	*value = strtoull(text, &stop, 10);
+	*end = stop;
+	return !errno;
+}
+
+bool parse_size(const char *text, uint64_t *bytes)
+{
+	static const char units[] = "kmg";
+	const char *end, *unit;
+	uint32_t shift = 0;
+
+	if (!parse_number(text, bytes, &end))
+		return false;
+	if (*end) {
+		unit = strchr(units, *end | 0x20);
+		if (!unit || end[1])
+			return false;
+		shift = 10 * (uint32_t)(unit - units + 1);
+	}
+	if (*bytes > UINT64_MAX >> shift)
+		return false;
+	*bytes <<= shift;
+	return true;
+}
+
+bool parse_seconds(const char *text, uint64_t *ns)
+{
+	char *end;
+	double seconds;
+
+	if ((text[0] < '0' || text[0] > '9') && text[0] != '.')
+		return false;
+	seconds = strtod(text, &end);
+	if (end == text || (*end && strcmp(end, "s") != 0) || !(seconds < 1e9))
+		return false;
+	*ns = (uint64_t)(seconds * 1e9);
+	return *ns > 0;
+}
+
+/* For the readers of one option each: all answer false after a complaint. */
+
+static bool read_word(const char *name, const char *text, const char *const words[],
+		      uint32_t *value)
+{
+	char list[80] = "";
+	size_t used = 0;
+	uint32_t i;
+
+	for (i = 0; words[i]; i++) {
+		if (!strcmp(text, words[i])) {
+			*value = i;
+			return true;
+		}
+		used += (size_t)snprintf(list + used, sizeof(list) - used, "%s%s", i ? ", " : "",
+					 words[i]);
+	}
+	complain("--%s %s: not one of %s", name, text, list);
+	return false;
+}
+
+static bool read_count(const char *name, const char *text, uint64_t most, uint64_t *value)
+{
+	const char *end;
+
+	if (parse_number(text, value, &end) && !*end && *value >= 1 && *value <= most)
+		return true;
+	complain("--%s %s: not a number from 1 to %" PRIu64, name, text, most);
+	return false;
+}
+
+static bool read_count32(const char *name, const char *text, uint32_t most, uint32_t *value)
+{
+	uint64_t wide;
+
+	if (!read_count(name, text, most, &wide))
+		return false;
+	*value = (uint32_t)wide;
+	return true;
+}
+
+static bool read_seed(const char *text, uint64_t *seed)
+{
+	const char *end;
+
+	if (parse_number(text, seed, &end) && !*end && *seed <= INT64_MAX)
+		return true;
+	complain("--seed %s: not a number below 2^63", text);
+	return false;
+}
+
+static bool read_sectors(const char *name, const char *text, uint64_t most, uint64_t *bytes)
+{
+	if (parse_size(text, bytes) && *bytes && *bytes % VQB_SECTOR_BYTES == 0 && *bytes <= most)
+		return true;
+	complain("--%s %s: not a size in whole sectors of 512 bytes up to %" PRIu64, name, text,
+		 most);
+	return false;
+}
+
+static bool read_bs(const char *text, uint32_t *bs)
+{
+	uint64_t bytes;
+
+	if (!read_sectors("bs", text, BS_MAX, &bytes))
+		return false;
+	*bs = (uint32_t)bytes;
+	return true;
+}
+
+static bool read_ring(const char *text, uint32_t *ring)
+{
+	if (!read_count32("ring", text, VQB_RING_MAX, ring))
+		return false;
+	if (!(*ring & (*ring - 1)))
+		return true;
+	complain("--ring %s: not a power of two", text);
+	return false;
+}
+
+static bool read_job(struct options *o, enum job_kind job, const char *argument)
+{
+	if (o->job != JOB_NONE) {
+		complain("only one of --copy, --rw and --read_iolog can be done at a time");
+		return false;
+	}
+	o->job = job;
+	if (job == JOB_PATTERN)
+		o->rw = argument;
+	else
+		o->file = argument;
+	return true;
+}
+
+static bool read_switch(const char *name, const char *text, const char *const words[], bool *value)
+{
+	uint32_t word;
+
+	if (!read_word(name, text, words, &word))
+		return false;
+	*value = word == 1;
+	return true;
+}
+
+static bool read_pattern(struct options *o, const char *text)
+{
+	uint32_t word;
+
+	if (!read_job(o, JOB_PATTERN, text) || !read_word("rw", text, patterns, &word))
+		return false;
+	o->pattern = (enum pattern)word;
+	return true;
+}
+
+static bool read_backend(struct options *o, const char *text)
+{
+	uint32_t word;
+
+	if (!read_word("backend", text, disks, &word))
+		return false;
+	o->disk = (enum disk_kind)word;
+	return true;
+}
+
+/* One option. */
+static bool read_option(struct options *o, int id, const char *text)
+{
+	switch (id) {
+	case OPT_COPY:
+		return read_job(o, JOB_COPY, text);
+	case OPT_RW:
+		return read_pattern(o, text);
+	case OPT_IOLOG:
+		return read_job(o, JOB_REPLAY, text);
+	case OPT_BS:
+		return read_bs(text, &o->bs);
+	case OPT_REQUESTS:
+		return read_count("requests", text, UINT64_MAX / 2, &o->requests);
+	case OPT_RUNTIME:
+		if (parse_seconds(text, &o->runtime_ns))
+			return true;
+		complain("--runtime %s: not a number of seconds", text);
+		return false;
+	case OPT_SEED:
+		return read_seed(text, &o->seed);
+	case OPT_IMAGE:
+		o->image = text;
+		return true;
+	case OPT_BACKEND:
+		return read_backend(o, text);
+	case OPT_SIZE:
+		return read_sectors("size", text, INT64_MAX, &o->size);
+	case OPT_QUEUES:
+		return read_count32("queues", text, 256, &o->queues);
+	case OPT_IODEPTH:
+		return read_count32("iodepth", text, VQB_RING_MAX, &o->iodepth);
+	case OPT_RING:
+		return read_ring(text, &o->ring);
+	case OPT_INDIRECT:
+		return read_switch("indirect", text, policies, &o->indirect);
+	case OPT_EVENT_IDX:
+		return read_switch("event-idx", text, switches, &o->event_idx);
+	case OPT_VERIFY:
+		o->verify = true;
+		return true;
+	case OPT_READONLY:
+		o->readonly = true;
+		return true;
+	case OPT_POLL:
+		o->poll = true;
+		return true;
+	case OPT_JSON:
+		o->json = true;
+		return true;
+	default:
+		return false; /* getopt_long has complained */
+	}
+}
+
+/* Options that mean something for some jobs only; `given` has a bit for each that was there. */
+static bool check_job(const struct options *o, uint32_t given)
+{
+	static const struct {
+		const char *name;
+		enum option_id id;
+		uint32_t jobs;
+	} rule[] = {
+		{ "bs", OPT_BS, 1u << JOB_COPY | 1u << JOB_PATTERN },
+		{ "requests", OPT_REQUESTS, 1u << JOB_PATTERN },
+		{ "runtime", OPT_RUNTIME, 1u << JOB_PATTERN },
+		{ "size", OPT_SIZE, 1u << JOB_PATTERN | 1u << JOB_REPLAY },
+	};
+	static const char *const jobs[] = { "", "--copy", "--rw", "--read_iolog" };
+	uint32_t i;
+
+	if (o->job == JOB_NONE) {
+		complain("what is to be done? --copy, --rw or --read_iolog (see --help)");
+		return false;
+	}
+	for (i = 0; i < sizeof(rule) / sizeof(rule[0]); i++) {
+		if (given & 1u << rule[i].id && !(rule[i].jobs & 1u << o->job)) {
+			complain("--%s means nothing to %s", rule[i].name, jobs[o->job]);
+			return false;
+		}
+	}
+	return true;
+}
+
+static const char *wrong_disk(const struct options *o)
+{
+	if (o->job == JOB_COPY && !o->image)
+		return "--copy needs --image";
+	if (o->disk == DISK_FILE && !o->image)
+		return "--backend file needs --image";
+	if (o->disk != DISK_FILE && o->image)
+		return "--image goes with --backend file only";
+	if (o->disk == DISK_NULL && o->verify)
+		return "--verify needs a disk that keeps what is written, and --backend null does not";
+	if (o->readonly &&
+	    (o->job == JOB_COPY || (o->job == JOB_PATTERN && pattern_writes(o->pattern))))
+		return "the job writes, and the disk is to be read-only";
+	return NULL;
+}
+
+static bool check_together(struct options *o, uint32_t given)
+{
+	const char *wrong;
+
+	if (!check_job(o, given))
+		return false;
+	if (!(given & 1u << OPT_BACKEND))
+		o->disk = o->image ? DISK_FILE : DISK_MEMORY;
+	wrong = wrong_disk(o);
+	if (wrong) {
+		complain("%s", wrong);
+		return false;
+	}
+	if (!vqb_blk_ring_segments(o->ring)) {
+		complain(
+			"--ring %" PRIu32
+			": a block request has 3 descriptors, and none may be longer than the ring",
+			o->ring);
+		return false;
+	}
+	return true;
+}
+
+/* Short enough to be typed again. */
+static uint64_t new_seed(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_REALTIME, &now);
+	return random_mix((uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec +
+			  ((uint64_t)getpid() << 32)) >>
+	       32;
+}
+
+enum options_answer options_parse(struct options *options, int argc, char **argv)
+{
+	uint32_t given = 0, version;
+	int id;
+
+	*options = (struct options){ .bs = 4096,
+				     .iodepth = 1,
+				     .queues = 1,
+				     .ring = 256,
+				     .indirect = true,
+				     .event_idx = true,
+				     .seed = new_seed() };
+	optind = 0; /* afresh, whoever asked before */
+	while ((id = getopt_long(argc, argv, "", table, NULL)) != -1) {
+		if (id == OPT_HELP) {
+			fputs(help, stdout);
+			return OPTIONS_DONE;
+		}
+		if (id == OPT_VERSION) {
+			version = vqb_version();
+			printf(PROGRAM " %" PRIu32 ".%" PRIu32 ".%" PRIu32 "\n", version >> 16,
+			       version >> 8 & 0xff, version & 0xff);
+			return OPTIONS_DONE;
+		}
+		if (!read_option(options, id, optarg))
+			return OPTIONS_REFUSED;
+		given |= 1u << id;
+	}
+	if (optind < argc) {
+		complain("'%s' is no option", argv[optind]);
+		return OPTIONS_REFUSED;
+	}
+	return check_together(options, given) ? OPTIONS_GO : OPTIONS_REFUSED;
+}

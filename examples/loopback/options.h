@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * options.h: what the user asked for. The names are fio's where fio has them.
+ */
+#ifndef LOOPBACK_OPTIONS_H
+#define LOOPBACK_OPTIONS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum job_kind { JOB_NONE, JOB_COPY, JOB_PATTERN, JOB_REPLAY };
+
+enum pattern { PATTERN_READ, PATTERN_WRITE, PATTERN_RANDREAD, PATTERN_RANDWRITE, PATTERN_RANDRW };
+
+enum disk_kind { DISK_MEMORY, DISK_FILE, DISK_NULL };
+
+#define BS_MAX (1u << 30)
+
+struct options {
+	enum job_kind job;
+	const char *file;     /* of --copy or --read_iolog */
+	const char *rw;       /* the pattern as it was given */
+	enum pattern pattern; /* of --rw */
+
+	const char *image;
+	enum disk_kind disk;
+	uint64_t size; /* bytes; 0: not given */
+	bool readonly;
+
+	uint32_t bs, iodepth;
+	uint64_t requests;   /* in all; 0: one pass, or by time */
+	uint64_t runtime_ns; /* 0: no limit */
+	uint64_t seed;
+	bool verify;
+
+	uint32_t queues, ring;
+	bool indirect, event_idx, poll;
+
+	bool json;
+};
+
+enum options_answer {
+	OPTIONS_GO,
+	OPTIONS_DONE,    /* --help or --version: printed */
+	OPTIONS_REFUSED, /* and it was said why, in one line */
+};
+
+enum options_answer options_parse(struct options *options, int argc, char **argv);
+
+/* Does the pattern write? */
+bool pattern_writes(enum pattern pattern);
+
+/* A number of bytes, with k, m or g for powers of 1024. False: it is none. */
+bool parse_size(const char *text, uint64_t *bytes);
+
+/* Seconds, perhaps with a fraction, and with or without an s, as nanoseconds above 0. */
+bool parse_seconds(const char *text, uint64_t *ns);
+
+#endif

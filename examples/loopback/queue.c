@@ -1,0 +1,209 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "queue.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "random.h"
+#include "say.h"
+
+/* A request is header, one stretch of data, and status. */
+enum { REQUEST_SEGMENTS = 3 };
+
+enum { MEM_DRIVER, MEM_BLK, MEM_DEVICE, MEM_BACKEND, MEM_SERVED };
+
+/* Bytes of one queue in guest memory. */
+static struct vqb_layout ring_layout(uint32_t size)
+{
+	struct vqb_layout layout = { 0 };
+
+	vqb_ring_layout(size, 64, &layout);
+	return layout;
+}
+
+static uint64_t low_bytes(const struct options *o)
+{
+	return memory_cost(ring_layout(o->ring).bytes) +
+	       memory_cost(VQB_TABLES_BYTES(o->ring, REQUEST_SEGMENTS)) +
+	       memory_cost(VQB_BLK_AREA_BYTES(o->ring));
+}
+
+/* For set-up, where nothing can fail but memory: says so and answers false. */
+static bool good(int32_t status, const char *what)
+{
+	if (status)
+		complain("%s: %s", what, vqb_status_name(status));
+	return !status;
+}
+
+static void *keep(struct queue *q, uint32_t which, size_t bytes)
+{
+	q->mem[which] = object_memory(bytes);
+	return q->mem[which];
+}
+
+/* The disk as the guest will see it, and what guest and host agree upon. */
+static bool negotiate(struct machine *m)
+{
+	const struct options *o = m->options;
+	struct vqb_blk_limits limits = { .struct_size = sizeof(limits),
+					 .capacity = m->disk->bytes / VQB_SECTOR_BYTES,
+					 .segments = vqb_blk_ring_segments(o->ring),
+					 .queues = o->queues };
+	struct vqb_blk_device_config config = { .struct_size = sizeof(config),
+						.limits = &limits,
+						.serial = PROGRAM };
+	_Alignas(8) unsigned char space[VQB_BLK_CONFIG_BYTES];
+	uint64_t offer, wanted = VQB_RING_FEATURES | VQB_BLK_DRIVER_FEATURES;
+
+	/* The host offers. */
+	config.features = VQB_RING_FEATURES | VQB_BLK_DEVICE_FEATURES;
+	if (!o->readonly)
+		config.features &= ~VQB_FEATURE(VQB_BLK_F_RO);
+	if (!o->event_idx)
+		config.features &= ~VQB_FEATURE(VQB_F_EVENT_IDX);
+	m->device_mem = object_memory(vqb_blk_device_size());
+	if (!good(vqb_blk_device_init(m->device_mem, vqb_blk_device_size(), &config, &m->device),
+		  "device"))
+		return false;
+	offer = vqb_blk_device_features(m->device);
+
+	/* The guest accepts, and reads what the disk is like. */
+	m->features = vqb_blk_features_accept(offer, wanted);
+	vqb_blk_device_read_config(m->device, 0, space, sizeof(space));
+	return good(vqb_blk_device_accept(m->device, m->features), "features") &&
+	       good(vqb_blk_limits_read(space, sizeof(space), m->features, o->ring, &m->limits),
+		    "configuration space");
+}
+
+/* The driver's end of the ring, which sets the ring up, and the block driver on it. */
+static bool open_guest(struct machine *m, struct queue *q, const struct vqb_dma *ring)
+{
+	const struct options *o = m->options;
+	struct vqb_indirect_policy policy = { .struct_size = sizeof(policy),
+					      .kind = o->indirect ? VQB_INDIRECT_ALWAYS
+								  : VQB_INDIRECT_NEVER };
+	struct vqb_driver_config driver = { .struct_size = sizeof(driver),
+					    .ring = { .size = o->ring, .features = m->features },
+					    .policy = &policy };
+	struct vqb_blk_driver_config blk = { .struct_size = sizeof(blk),
+					     .depth = o->ring,
+					     .features = m->features,
+					     .limits = &m->limits };
+	size_t bytes;
+
+	driver.ring.index = (uint32_t)(q - m->queue);
+	if (!good(vqb_ring_place(&driver.ring, ring->host, 64), "ring"))
+		return false;
+	if (o->indirect) {
+		driver.tables = memory_take(&m->memory, REGION_LOW,
+					    VQB_TABLES_BYTES(o->ring, REQUEST_SEGMENTS));
+		driver.max_table = REQUEST_SEGMENTS;
+	}
+	bytes = vqb_driver_size(&driver);
+	if (!good(vqb_driver_init(keep(q, MEM_DRIVER, bytes), bytes, &driver, &q->driver),
+		  "driver"))
+		return false;
+	blk.ring = q->driver;
+	blk.area = memory_take(&m->memory, REGION_LOW, VQB_BLK_AREA_BYTES(o->ring));
+	q->data = memory_take(&m->memory, REGION_HIGH, (uint64_t)o->iodepth * m->buffer);
+	bytes = vqb_blk_driver_size(&blk);
+	return good(vqb_blk_driver_init(keep(q, MEM_BLK, bytes), bytes, &blk, &q->blk),
+		    "block driver");
+}
+
+/* The device's end of the same ring, found by its guest addresses, and the block device on it. */
+static bool open_host(struct machine *m, struct queue *q, const struct vqb_dma *ring)
+{
+	const struct options *o = m->options;
+	struct vqb_device_config device = { .struct_size = sizeof(device),
+					    .ring = { .size = o->ring, .features = m->features },
+					    .memory = &m->memory.map };
+	struct vqb_blk_queue_config served = { .struct_size = sizeof(served),
+					       .requests = o->ring,
+					       .pieces = 4 * o->ring,
+					       .features = m->features,
+					       .device = m->device };
+	size_t bytes;
+
+	device.ring.index = (uint32_t)(q - m->queue);
+	if (!good(vqb_ring_place_at(&device.ring, ring->addr, 64), "ring"))
+		return false;
+	bytes = vqb_device_size(&device);
+	if (!good(vqb_device_init(keep(q, MEM_DEVICE, bytes), bytes, &device, &q->device),
+		  "device queue") ||
+	    !good(disk_backend(m->disk, keep(q, MEM_BACKEND, disk_backend_size()), &q->backend),
+		  "backend"))
+		return false;
+	served.ring = q->device;
+	served.backend = q->backend;
+	bytes = vqb_blk_queue_size(&served);
+	return good(vqb_blk_queue_init(keep(q, MEM_SERVED, bytes), bytes, &served, &q->served),
+		    "block queue");
+}
+
+static bool open_queue(struct machine *m, struct queue *q)
+{
+	struct vqb_dma ring =
+		memory_take(&m->memory, REGION_LOW, ring_layout(m->options->ring).bytes);
+
+	if (vqb_notify_open(&q->kick) || vqb_notify_open(&q->interrupt)) {
+		complain("eventfd: %s", strerror(errno));
+		return false;
+	}
+	return open_guest(m, q, &ring) && open_host(m, q, &ring);
+}
+
+static bool open_queues(struct machine *m)
+{
+	uint32_t i;
+
+	m->queue = calloc(m->options->queues, sizeof(*m->queue));
+	if (!m->queue) {
+		complain("no memory");
+		return false;
+	}
+	for (i = 0; i < m->options->queues; i++)
+		m->queue[i].kick.fd = m->queue[i].interrupt.fd = -1;
+	for (i = 0; i < m->options->queues; i++)
+		if (!open_queue(m, &m->queue[i]))
+			return false;
+	return true;
+}
+
+bool machine_open(struct machine *machine, const struct options *options, const struct disk *disk,
+		  uint32_t buffer)
+{
+	uint64_t queues = options->queues, stream = options->seed, i;
+	uint64_t high = queues * memory_cost((uint64_t)options->iodepth * buffer);
+
+	*machine = (struct machine){ .options = options, .disk = disk, .buffer = buffer };
+	if (!memory_open(&machine->memory, queues * low_bytes(options), high + memory_cost(buffer)))
+		return false;
+	machine->constant = memory_take(&machine->memory, REGION_HIGH, buffer);
+	for (i = 0; i < buffer / sizeof(uint64_t); i++)
+		((uint64_t *)machine->constant.host)[i] = random_next(&stream);
+	if (negotiate(machine) && open_queues(machine))
+		return true;
+	machine_close(machine);
+	return false;
+}
+
+void machine_close(struct machine *machine)
+{
+	uint32_t i, k;
+
+	for (i = 0; machine->queue && i < machine->options->queues; i++) {
+		vqb_notify_close(&machine->queue[i].kick);
+		vqb_notify_close(&machine->queue[i].interrupt);
+		for (k = 0; k < sizeof(machine->queue[i].mem) / sizeof(void *); k++)
+			free(machine->queue[i].mem[k]);
+	}
+	free(machine->queue);
+	free(machine->device_mem);
+	memory_close(&machine->memory);
+	machine->queue = NULL;
+	machine->device_mem = NULL;
+}

@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * queue.h: one device with its queues, set up at both ends. This is the part to copy from.
+ *
+ *   disk --- backend --- blk queue --- device end  =  ring  =  driver end --- blk driver --- job
+ *             (host.c runs this side)                          (guest.c runs that one)
+ */
+#ifndef LOOPBACK_QUEUE_H
+#define LOOPBACK_QUEUE_H
+
+#include <vqblk/vqblk.h>
+#include <vqblk/host/notify.h>
+
+#include "disk.h"
+#include "memory.h"
+#include "options.h"
+
+struct queue {
+	/* The guest's. */
+	struct vqb_driver *driver;
+	struct vqb_blk_driver *blk;
+	struct vqb_dma data; /* iodepth buffers */
+
+	/* The host's. */
+	struct vqb_device *device;
+	struct vqb_backend *backend;
+	struct vqb_blk_queue *served;
+
+	struct vqb_notify kick;      /* guest to host */
+	struct vqb_notify interrupt; /* host to guest */
+
+	void *mem[5]; /* of the objects */
+};
+
+struct machine {
+	const struct options *options;
+	const struct disk *disk;
+	struct memory memory;
+	struct vqb_blk_device *device;
+	void *device_mem;
+	struct vqb_blk_limits limits; /* as the guest has read them */
+	uint64_t features;            /* as the guest has accepted them */
+	uint32_t buffer;              /* bytes of each */
+	struct vqb_dma constant;      /* data for writes that are not stamped */
+	struct queue *queue;
+};
+
+/* Everything up to queues that are ready to run. False: it was said why. */
+bool machine_open(struct machine *machine, const struct options *options, const struct disk *disk,
+		  uint32_t buffer);
+void machine_close(struct machine *machine);
+
+#endif

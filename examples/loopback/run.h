@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * run.h: carries out a job on a machine: a guest thread and a host thread for each queue.
+ */
+#ifndef LOOPBACK_RUN_H
+#define LOOPBACK_RUN_H
+
+#include <pthread.h>
+#include <semaphore.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "histogram.h"
+#include "io.h"
+#include "job.h"
+#include "queue.h"
+
+struct guest;
+struct host;
+
+struct run {
+	struct machine *machine;
+	struct job *job;
+	uint64_t started, deadline; /* of the clock; deadline 0: none */
+
+	pthread_mutex_t gate;    /* held until all threads are there */
+	pthread_barrier_t phase; /* between phases, for guests */
+	bool more;               /* is there another phase? */
+	bool complete;           /* the job's last phase has come to its end */
+	sem_t finished;          /* posted by each guest that is done */
+	atomic_bool failed;      /* it can't go on, and it was said why */
+	atomic_bool guests_left; /* the hosts are not needed any more */
+
+	struct guest **guest;
+	struct host **host;
+};
+
+/* What a run has come to, over all queues. */
+struct figures {
+	struct tally tally;
+	struct histogram latency; /* ns */
+	uint64_t ns;
+	uint64_t requests, descriptors, indirect_requests;
+	uint64_t kicks, kicks_suppressed, interrupts, interrupts_suppressed;
+	uint64_t host_submissions;
+	bool interrupted; /* by a signal, before the job was done */
+	bool failed;
+};
+
+/* From a signal handler: what is in flight comes to its end, and nothing new begins. */
+void run_interrupt(int signal);
+
+/*
+ * Runs the job to its end, or for runtime_ns unless that is 0. With `progress`, says how far it
+ * has come where it takes long. False: the threads could not be had, and it was said why.
+ */
+bool run_job(struct machine *machine, struct job *job, uint64_t runtime_ns, bool progress,
+	     struct figures *figures);
+
+/* For the threads. */
+
+uint64_t clock_ns(void);
+
+/* Is nothing new to be begun? */
+bool run_ends(const struct run *run);
+
+/* Gives up: every thread wakes up and leaves. */
+void run_fail(struct run *run);
+
+#endif
