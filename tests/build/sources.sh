@@ -1,0 +1,21 @@
+# sources.sh SCRATCH TOP BUILD: the lists of sources are written by hand; this finds the file that
+# somebody wrote and forgot to list, which would never be compiled, or tested, or test anything.
+set -eu
+scratch=$1 top=$2 build=$3
+rm -rf "$scratch" && mkdir -p "$scratch"
+cd "$top"
+
+# Those that checks compile on their own:
+cat >"$scratch/apart" <<'END'
+tests/build/consumer/main.c
+tests/build/four.c
+END
+sed -n "s|^ *\"file\": \"$top/\(.*\)\",*\$|\1|p" "$build/compile_commands.json" |
+	cat - "$scratch/apart" | sort -u >"$scratch/listed"
+[ "$(wc -l <"$scratch/listed")" -gt 20 ] || { echo "sources: no compile_commands.json to go by"; exit 1; }
+find lib tests examples bench -name '*.c' | sort | comm -23 - "$scratch/listed" >"$scratch/forgotten"
+if [ -s "$scratch/forgotten" ]; then
+	echo "sources: in no CMakeLists.txt:"
+	cat "$scratch/forgotten"
+	exit 1
+fi

@@ -1,0 +1,98 @@
+#!/bin/sh
+# What can't be done is refused in one line, with a status of its own, and touches nothing.
+# shellcheck source=tests/loopback/lib.sh
+. "$(dirname "$0")/lib.sh"
+
+random_file img 100000
+random_file file 1000
+random_file big 100001
+keep img
+
+refused "what is to be done"
+refused "--rw sideways: not one of read, write, randread, randwrite, randrw" --rw sideways
+refused "only one of" --rw read --copy file --image img
+refused "'img' is no option" --rw read img
+refused "--bs 1000" --rw write --image img --bs 1000
+refused "--bs 0" --rw write --image img --bs 0
+refused "--bs 131072: the disk has only 99840 bytes" --rw write --image img --bs 128k
+refused "--iodepth 0" --rw write --image img --iodepth 0
+refused "--queues none" --rw write --image img --queues none
+refused "--requests -1" --rw write --image img --requests -1
+refused "--runtime never" --rw write --image img --runtime never
+refused "--size 100" --rw write --image img --size 100
+refused "--size 1048576: img has only 99840 bytes" --rw write --image img --size 1m
+refused "--ring 100: not a power of two" --rw write --image img --ring 100
+refused "--ring 2" --rw write --image img --ring 2 --indirect never
+refused "--ring 65536" --rw write --image img --ring 65536
+refused "--indirect often: not one of never, always" --rw write --image img --indirect often
+refused "--event-idx perhaps: not one of off, on" --rw write --image img --event-idx perhaps
+refused "--backend tape: not one of memory, file, null" --rw write --backend tape
+refused "--backend file needs --image" --rw write --backend file
+refused "--image goes with --backend file only" --rw write --image img --backend memory
+refused "--verify needs a disk" --rw write --backend null --verify
+refused "read-only" --rw write --image img --readonly
+refused "read-only" --rw randwrite --image img --readonly
+refused "read-only" --rw randrw --image img --readonly
+refused "read-only" --copy file --image img --readonly
+refused "--requests means nothing to --copy" --copy file --image img --requests 5
+refused "--bs means nothing to --read_iolog" --read_iolog file --image img --bs 4k
+refused "--copy needs --image" --copy file
+refused "unrecognized option" --frobnicate
+refused "requires an argument" --rw
+
+# Files.
+refused "big: has 100001 bytes, and the disk of img only 99840" --copy big --image img
+refused "nothing.here: No such file" --copy nothing.here --image img
+refused "nothing.here: No such file" --copy file --image nothing.here
+[ ! -e nothing.here ] || wrong "made an image"
+refused ".: neither a file nor a block device" --copy . --image img
+refused "/dev/null: neither a file nor a block device" --copy file --image /dev/null
+refused ".: " --rw read --image .
+refused "img: is the image itself" --copy img --image img
+ln -s img link
+ln img hard
+refused "link: is the image itself" --copy link --image img
+refused "hard: is the image itself" --copy hard --image img
+rm link hard
+if [ "$(id -u)" != 0 ]; then
+	chmod 000 file
+	refused "file: Permission denied" --copy file --image img
+	chmod 644 file
+	chmod 444 img
+	refused "img: Permission denied" --rw read --image img
+	chmod 644 img
+fi
+random_file tiny 511
+refused "tiny: has not one whole sector" --copy file --image tiny
+
+# An image can be written by one at a time.
+truncate -s 1m other
+"$program" --rw randwrite --image other --runtime 30 >/dev/null 2>&1 &
+pid=$!
+begun other
+refused "other: in use by another program" --copy file --image other
+kill -INT $pid
+wait $pid || wrong "interrupted, with status $?"
+passes --copy file --image other
+
+# Asked for, so it comes on stdout and is a success.
+passes --help
+for option in copy rw bs iodepth size requests runtime seed verify read_iolog image backend queues \
+	ring indirect event-idx poll readonly json help version; do
+	grep -qF -e "--$option" out || wrong "--$option is missing in --help"
+done
+passes --version
+grep -qE '^vqblk-loopback [0-9]+\.[0-9]+\.[0-9]+$' out || wrong "--version: $(cat out)"
+
+# A report that can't be written is no success.
+if [ -w /dev/full ]; then
+	for how in "" --json; do
+		# shellcheck disable=SC2086 # nothing or a word
+		if "$program" --rw read --size 64k $how >/dev/full 2>err; then
+			wrong "a full disk under stdout went unnoticed"
+		fi
+		[ "$(wc -l <err)" = 1 ] || wrong "not one line: $(cat err)"
+	done
+fi
+
+finish

@@ -1,0 +1,293 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Stamps and the ledger: every way for a sector to be wrong is noticed, and nothing else is. */
+#include "unit.h"
+
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "examples/loopback/ledger.h"
+
+enum { SECTORS = 64, RUN = 77 };
+
+static uint64_t sector[SECTORS][SECTOR_WORDS];
+static uint64_t disk[SECTORS][SECTOR_WORDS];
+static struct ledger ledger;
+
+static void test_a_stamp_matches_only_itself(void **state)
+{
+	const struct stamp stamp = { 1, 2, 3 };
+	const struct stamp others[] = { { 0, 2, 3 }, { 1, 3, 3 }, { 1, 2, 2 }, { 2, 1, 3 } };
+	size_t i;
+
+	(void)state;
+	stamp_fill(sector[0], &stamp);
+	assert_true(stamp_matches(sector[0], &stamp));
+	for (i = 0; i < sizeof(others) / sizeof(others[0]); i++)
+		assert_false(stamp_matches(sector[0], &others[i]));
+}
+
+static void test_each_damaged_byte_is_noticed(void **state)
+{
+	const struct stamp stamp = { 1, 2, 3 };
+	struct stamp found;
+	unsigned char *byte = (unsigned char *)sector[0];
+	uint32_t i, bit;
+
+	(void)state;
+	stamp_fill(sector[0], &stamp);
+	assert_int_equal(stamp_read(sector[0], &found), STAMP_WHOLE);
+	assert_memory_equal(&found, &stamp, sizeof(stamp));
+	for (i = 0; i < SECTOR_BYTES; i++) {
+		for (bit = 0; bit < 8; bit++) {
+			byte[i] ^= (unsigned char)(1u << bit);
+			assert_false(stamp_matches(sector[0], &stamp));
+			assert_int_equal(stamp_read(sector[0], &found), STAMP_DAMAGED);
+			byte[i] ^= (unsigned char)(1u << bit);
+		}
+	}
+}
+
+static void test_other_data_is_no_stamp(void **state)
+{
+	struct stamp found;
+
+	(void)state;
+	memset(sector[0], 0, SECTOR_BYTES);
+	assert_int_equal(stamp_read(sector[0], &found), STAMP_NONE);
+	memset(sector[0], 0xa5, SECTOR_BYTES);
+	assert_int_equal(stamp_read(sector[0], &found), STAMP_NONE);
+}
+
+static struct io io_at(uint32_t op, uint64_t first, uint32_t n)
+{
+	return (struct io){ .op = op, .offset = first * SECTOR_BYTES, .bytes = n * SECTOR_BYTES };
+}
+
+/* A write that arrives: what the ledger stamped is on the disk. */
+static void write_sectors(uint64_t first, uint32_t n)
+{
+	struct io io = io_at(IO_WRITE, first, n);
+	struct tally tally = { 0 };
+
+	assert_true(ledger_begin(&ledger, &io, disk[first]));
+	ledger_end(&ledger, &io, disk[first], true, &tally);
+	assert_int_equal(tally.verified_bytes, 0);
+}
+
+static struct tally read_sectors(uint64_t first, uint32_t n)
+{
+	struct io io = io_at(IO_READ, first, n);
+	struct tally tally = { 0 };
+
+	assert_true(ledger_begin(&ledger, &io, NULL));
+	ledger_end(&ledger, &io, disk[first], true, &tally);
+	return tally;
+}
+
+static void test_what_was_written_is_right(void **state)
+{
+	struct tally t;
+
+	(void)state;
+	write_sectors(3, 5);
+	write_sectors(4, 1);
+	write_sectors(7, 9);
+	t = read_sectors(0, SECTORS);
+	assert_int_equal(t.mismatches, 0);
+	assert_int_equal(t.verified_bytes, sizeof(disk));
+}
+
+static void test_a_lost_write_is_noticed(void **state)
+{
+	uint64_t before[SECTOR_WORDS];
+
+	(void)state;
+	write_sectors(3, 1);
+	memcpy(before, disk[3], sizeof(before));
+	write_sectors(3, 1);
+	assert_int_equal(read_sectors(3, 1).mismatches, 0);
+	memcpy(disk[3], before, sizeof(before));
+	assert_int_equal(read_sectors(3, 1).mismatches, 1);
+	assert_int_equal(read_sectors(0, 8).mismatches, 1);
+	assert_int_equal(read_sectors(4, 8).mismatches, 0);
+}
+
+static void test_a_misplaced_write_is_noticed(void **state)
+{
+	(void)state;
+	write_sectors(3, 1);
+	write_sectors(9, 1);
+	memcpy(disk[9], disk[3], SECTOR_BYTES);
+	assert_int_equal(read_sectors(9, 1).mismatches, 1);
+	memcpy(disk[20], disk[3], SECTOR_BYTES); /* never written */
+	assert_int_equal(read_sectors(20, 1).mismatches, 1);
+}
+
+static void test_a_damaged_byte_is_noticed(void **state)
+{
+	(void)state;
+	write_sectors(3, 2);
+	((char *)disk[4])[511] ^= 1;
+	assert_int_equal(read_sectors(3, 2).mismatches, 1);
+	((char *)disk[4])[511] ^= 1;
+	((char *)disk[40])[0] ^= 1;
+	assert_int_equal(read_sectors(3, 2).mismatches, 0);
+	assert_int_equal(read_sectors(40, 1).mismatches, 1);
+}
+
+/* Whether a failed write left something, the next read can't tell, and must not complain. */
+static void test_a_failed_write_leaves_anything(void **state)
+{
+	struct io io = io_at(IO_WRITE, 3, 2);
+	struct tally t = { 0 };
+
+	(void)state;
+	assert_true(ledger_begin(&ledger, &io, sector));
+	ledger_end(&ledger, &io, sector, false, &t);
+	t = read_sectors(2, 4);
+	assert_int_equal(t.mismatches, 0);
+	assert_int_equal(t.verified_bytes, 2 * SECTOR_BYTES);
+	write_sectors(3, 1);
+	t = read_sectors(3, 2);
+	assert_int_equal(t.mismatches, 0);
+	assert_int_equal(t.verified_bytes, SECTOR_BYTES);
+	memcpy(disk[3], sector[0], SECTOR_BYTES); /* the failed write turns up late */
+	assert_int_equal(read_sectors(3, 1).mismatches, 1);
+}
+
+static void test_a_failed_read_is_not_checked(void **state)
+{
+	struct io io = io_at(IO_READ, 3, 2);
+	struct tally t = { 0 };
+
+	(void)state;
+	assert_true(ledger_begin(&ledger, &io, NULL));
+	memset(sector, 0, sizeof(sector));
+	ledger_end(&ledger, &io, sector, false, &t);
+	assert_int_equal(t.mismatches, 0);
+	assert_int_equal(t.verified_bytes, 0);
+}
+
+static void test_a_write_is_alone(void **state)
+{
+	struct io first = io_at(IO_WRITE, 10, 4), read = io_at(IO_READ, 10, 4);
+	struct tally t = { 0 };
+	uint64_t at;
+
+	(void)state;
+	assert_true(ledger_begin(&ledger, &first, disk[10]));
+	for (at = 7; at < 14; at++) {
+		struct io write = io_at(IO_WRITE, at, 4), other = io_at(IO_READ, at, 4);
+
+		assert_false(ledger_begin(&ledger, &write, sector));
+		assert_false(ledger_begin(&ledger, &other, sector));
+	}
+	write_sectors(6, 4);
+	write_sectors(14, 4);
+	ledger_end(&ledger, &first, disk[10], true, &t);
+	assert_true(ledger_begin(&ledger, &read, NULL));
+	assert_false(ledger_begin(&ledger, &first, sector));
+	ledger_end(&ledger, &read, disk[10], true, &t);
+	assert_int_equal(t.mismatches, 0);
+	write_sectors(10, 4);
+}
+
+static void test_reads_are_together(void **state)
+{
+	struct io read = io_at(IO_READ, 10, 4), write = io_at(IO_WRITE, 13, 1);
+	struct tally t = { 0 };
+	uint32_t n = 0;
+
+	(void)state;
+	while (ledger_begin(&ledger, &read, NULL))
+		n++;
+	assert_true(n >= 200); /* there is an end to it, too */
+	while (n--) {
+		assert_false(ledger_begin(&ledger, &write, sector));
+		ledger_end(&ledger, &read, disk[10], true, &t);
+	}
+	assert_int_equal(t.mismatches, 0);
+	write_sectors(13, 1);
+}
+
+static void test_wrote_knows_what_to_read_back(void **state)
+{
+	(void)state;
+	assert_false(ledger_wrote(&ledger, 0, SECTORS));
+	write_sectors(10, 2);
+	assert_true(ledger_wrote(&ledger, 0, 11));
+	assert_true(ledger_wrote(&ledger, 11, 1));
+	assert_false(ledger_wrote(&ledger, 0, 10));
+	assert_false(ledger_wrote(&ledger, 12, SECTORS - 12));
+}
+
+/* With an image, what was not written is what a plain read gives. */
+static void test_an_image_is_as_it_was_found(void **state)
+{
+	char name[] = "/tmp/vqblk-ledger-XXXXXX";
+	struct stamp earlier = { 5, 30, 9 }, elsewhere = { 5, 32, 9 };
+
+	(void)state;
+	memset(disk, 0x3c, sizeof(disk));
+	stamp_fill(disk[30], &earlier);
+	stamp_fill(disk[31], &elsewhere);
+	stamp_fill(disk[33], &earlier);
+	((char *)disk[33])[100] ^= 1;
+	ledger.image = mkstemp(name);
+	assert_true(ledger.image >= 0);
+	unlink(name);
+	assert_int_equal(write(ledger.image, disk, sizeof(disk)), sizeof(disk));
+
+	assert_int_equal(read_sectors(0, 31).mismatches, 0);
+	assert_int_equal(read_sectors(31, 1).mismatches, 1); /* a stamp out of place */
+	assert_int_equal(read_sectors(33, 1).mismatches, 1); /* a damaged one */
+	assert_int_equal(read_sectors(34, 30).mismatches, 0);
+	((char *)disk[50])[7] ^= 1; /* not what the image has */
+	assert_int_equal(read_sectors(34, 30).mismatches, 1);
+	write_sectors(49, 2);
+	assert_int_equal(read_sectors(34, 30).mismatches, 0);
+	close(ledger.image);
+}
+
+static int open_ledger(void **state)
+{
+	(void)state;
+	if (!ledger_open(&ledger, RUN, SECTORS))
+		return -1;
+	ledger.check = true;
+	ledger_fill(&ledger, disk);
+	return 0;
+}
+
+static int close_ledger(void **state)
+{
+	(void)state;
+	ledger_close(&ledger);
+	return 0;
+}
+
+#define with_ledger(test) cmocka_unit_test_setup_teardown(test, open_ledger, close_ledger)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_a_stamp_matches_only_itself),
+		cmocka_unit_test(test_each_damaged_byte_is_noticed),
+		cmocka_unit_test(test_other_data_is_no_stamp),
+		with_ledger(test_what_was_written_is_right),
+		with_ledger(test_a_lost_write_is_noticed),
+		with_ledger(test_a_misplaced_write_is_noticed),
+		with_ledger(test_a_damaged_byte_is_noticed),
+		with_ledger(test_a_failed_write_leaves_anything),
+		with_ledger(test_a_failed_read_is_not_checked),
+		with_ledger(test_a_write_is_alone),
+		with_ledger(test_reads_are_together),
+		with_ledger(test_wrote_knows_what_to_read_back),
+		with_ledger(test_an_image_is_as_it_was_found),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

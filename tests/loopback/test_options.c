@@ -1,0 +1,207 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Options: what each means, what is taken when it is not given, and what is refused. */
+#include "unit.h"
+
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "examples/loopback/options.h"
+
+static struct options o;
+
+/* Words after the program's name, up to a NULL. */
+static enum options_answer parse(const char *const words[])
+{
+	static char program[] = "vqblk-loopback";
+	char *argv[40] = { program };
+	int argc = 1;
+
+	/* getopt_long moves the words about, but doesn't change them. */
+	for (; *words; words++)
+		argv[argc++] = (char *)(uintptr_t)*words;
+	return options_parse(&o, argc, argv);
+}
+
+#define PARSE(...) parse((const char *const[]){ __VA_ARGS__, NULL })
+#define assert_go(...) assert_int_equal(PARSE(__VA_ARGS__), OPTIONS_GO)
+#define assert_refused(...) assert_int_equal(PARSE(__VA_ARGS__), OPTIONS_REFUSED)
+
+static void test_sizes(void **state)
+{
+	static const char *const wrong[] = { "",
+					     "k",
+					     "-1",
+					     "+1",
+					     " 1",
+					     "1.5k",
+					     "1kk",
+					     "1t",
+					     "1x",
+					     "0x",
+					     "4k ",
+					     "18446744073709551616",
+					     "17179869184g" };
+	uint64_t bytes;
+	size_t i;
+
+	(void)state;
+	assert_true(parse_size("0", &bytes) && bytes == 0);
+	assert_true(parse_size("512", &bytes) && bytes == 512);
+	assert_true(parse_size("4k", &bytes) && bytes == 4096);
+	assert_true(parse_size("3M", &bytes) && bytes == 3 << 20);
+	assert_true(parse_size("2g", &bytes) && bytes == UINT64_C(2) << 30);
+	assert_true(parse_size("17179869183g", &bytes));
+	for (i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++)
+		assert_false(parse_size(wrong[i], &bytes));
+}
+
+static void test_seconds(void **state)
+{
+	static const char *const wrong[] = {
+		"", "0", "-1", "s", "1m", "nan", "inf", "1e300", "1 s"
+	};
+	uint64_t ns;
+	size_t i;
+
+	(void)state;
+	assert_true(parse_seconds("2", &ns) && ns == 2000000000);
+	assert_true(parse_seconds("0.25", &ns) && ns == 250000000);
+	assert_true(parse_seconds(".5s", &ns) && ns == 500000000);
+	for (i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++)
+		assert_false(parse_seconds(wrong[i], &ns));
+}
+
+static void test_defaults(void **state)
+{
+	(void)state;
+	assert_go("--rw", "read");
+	assert_int_equal(o.job, JOB_PATTERN);
+	assert_int_equal(o.pattern, PATTERN_READ);
+	assert_int_equal(o.bs, 4096);
+	assert_int_equal(o.iodepth, 1);
+	assert_int_equal(o.queues, 1);
+	assert_int_equal(o.ring, 256);
+	assert_true(o.indirect && o.event_idx);
+	assert_false(o.poll || o.readonly || o.verify || o.json);
+	assert_int_equal(o.disk, DISK_MEMORY);
+	assert_int_equal(o.requests + o.runtime_ns + o.size, 0);
+}
+
+static void test_each_option(void **state)
+{
+	(void)state;
+	assert_go("--rw=randrw", "--bs=64k", "--iodepth=32", "--size", "1g", "--requests", "1000",
+		  "--runtime", "3", "--seed", "9", "--verify", "--queues", "4", "--ring", "1024",
+		  "--indirect", "never", "--event-idx", "off", "--poll", "--json");
+	assert_int_equal(o.pattern, PATTERN_RANDRW);
+	assert_int_equal(o.bs, 65536);
+	assert_int_equal(o.iodepth, 32);
+	assert_int_equal(o.size, 1 << 30);
+	assert_int_equal(o.requests, 1000);
+	assert_int_equal(o.runtime_ns, 3000000000);
+	assert_int_equal(o.seed, 9);
+	assert_int_equal(o.queues, 4);
+	assert_int_equal(o.ring, 1024);
+	assert_true(o.verify && o.poll && o.json);
+	assert_false(o.indirect || o.event_idx);
+	assert_go("--copy", "file", "--image", "disk", "--bs", "1m");
+	assert_int_equal(o.job, JOB_COPY);
+	assert_int_equal(o.disk, DISK_FILE);
+	assert_string_equal(o.file, "file");
+	assert_string_equal(o.image, "disk");
+	assert_go("--read_iolog", "log", "--verify", "--size", "1m");
+	assert_int_equal(o.job, JOB_REPLAY);
+	assert_go("--rw", "read", "--backend", "null");
+	assert_int_equal(o.disk, DISK_NULL);
+	assert_go("--rw", "randread", "--image", "disk", "--backend", "file", "--readonly");
+	assert_true(o.readonly);
+}
+
+static void test_a_seed_of_its_own_for_each_run(void **state)
+{
+	uint64_t first;
+
+	(void)state;
+	assert_go("--rw", "read");
+	first = o.seed;
+	usleep(10);
+	assert_go("--rw", "read");
+	assert_true(o.seed != first);
+}
+
+static void test_values_that_are_none(void **state)
+{
+	(void)state;
+	assert_refused("--rw", "sideways");
+	assert_refused("--rw", "read", "--bs", "100");
+	assert_refused("--rw", "read", "--bs", "0");
+	assert_refused("--rw", "read", "--bs", "2g");
+	assert_refused("--rw", "read", "--size", "1000");
+	assert_refused("--rw", "read", "--iodepth", "0");
+	assert_refused("--rw", "read", "--iodepth", "x");
+	assert_refused("--rw", "read", "--queues", "0");
+	assert_refused("--rw", "read", "--queues", "257");
+	assert_refused("--rw", "read", "--requests", "0");
+	assert_refused("--rw", "read", "--requests", "-5");
+	assert_refused("--rw", "read", "--runtime", "0");
+	assert_refused("--rw", "read", "--seed", "abc");
+	assert_refused("--rw", "read", "--seed", "9223372036854775808");
+	assert_refused("--rw", "read", "--ring", "3");
+	assert_refused("--rw", "read", "--ring", "65536");
+	assert_refused("--rw", "read", "--indirect", "sometimes");
+	assert_refused("--rw", "read", "--event-idx", "maybe");
+	assert_refused("--rw", "read", "--backend", "cloud");
+	assert_refused("--rw", "read", "--frobnicate");
+	assert_refused("--rw");
+	assert_refused("--rw", "read", "more");
+}
+
+static void test_what_does_not_go_together(void **state)
+{
+	(void)state;
+	assert_refused("--json");
+	assert_refused("--rw", "read", "--copy", "file", "--image", "disk");
+	assert_refused("--rw", "read", "--rw", "write");
+	assert_refused("--copy", "file");
+	assert_refused("--copy", "file", "--image", "disk", "--backend", "memory");
+	assert_refused("--copy", "file", "--image", "disk", "--readonly");
+	assert_refused("--copy", "file", "--image", "disk", "--requests", "5");
+	assert_refused("--copy", "file", "--image", "disk", "--runtime", "5");
+	assert_refused("--copy", "file", "--image", "disk", "--size", "1m");
+	assert_refused("--read_iolog", "log", "--bs", "4k");
+	assert_refused("--read_iolog", "log", "--requests", "7");
+	assert_refused("--rw", "read", "--backend", "file");
+	assert_refused("--rw", "read", "--backend", "null", "--image", "disk");
+	assert_refused("--rw", "read", "--backend", "null", "--verify");
+	assert_refused("--read_iolog", "log", "--backend", "null", "--verify");
+	assert_refused("--rw", "write", "--readonly");
+	assert_refused("--rw", "randwrite", "--readonly");
+	assert_refused("--rw", "randrw", "--readonly");
+}
+
+static void test_a_ring_has_to_hold_a_request(void **state)
+{
+	(void)state;
+	assert_refused("--rw", "read", "--ring", "1");
+	assert_refused("--rw", "read", "--ring", "2", "--indirect", "never");
+	assert_go("--rw", "read", "--ring", "4", "--indirect", "never");
+	assert_go("--rw", "read", "--ring", "32768");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_sizes),
+		cmocka_unit_test(test_seconds),
+		cmocka_unit_test(test_defaults),
+		cmocka_unit_test(test_each_option),
+		cmocka_unit_test(test_a_seed_of_its_own_for_each_run),
+		cmocka_unit_test(test_values_that_are_none),
+		cmocka_unit_test(test_what_does_not_go_together),
+		cmocka_unit_test(test_a_ring_has_to_hold_a_request),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * probe_port.h: the port of a test-only build of the core (vqblk-probe). Every single-fetch load
+ * first tells probe_load where it reads, so that a test can count loads, and change the memory
+ * under the reader between two of them, as a hostile peer would; every fence is counted.
+ */
+#ifndef TESTS_PROBE_PORT_H
+#define TESTS_PROBE_PORT_H
+
+#define VQB_PORT_BASE
+#include <vqblk/port.h>
+
+/* Set by the test; called before each load of `bytes` at `p`. NULL: nothing is told. */
+extern void (*probe_load)(const void *p, unsigned bytes);
+/* Called before each store of `bytes` with the value `v` at `p`. NULL: nothing is told. */
+extern void (*probe_store)(const void *p, uint64_t v, unsigned bytes);
+/* Full fences since the test set it to 0. */
+extern unsigned long probe_fences;
+
+static inline void probe_fence(void)
+{
+	probe_fences++;
+	vqb_port_fence();
+}
+
+#define PROBE_LOAD(type, name, bytes)                                                              \
+	static inline type probe_##name(const void *p)                                             \
+	{                                                                                          \
+		if (probe_load)                                                                    \
+			probe_load(p, bytes);                                                      \
+		return vqb_port_##name(p);                                                         \
+	}
+
+#define PROBE_STORE(type, name, bytes)                                                             \
+	static inline void probe_##name(void *p, type v)                                           \
+	{                                                                                          \
+		if (probe_store)                                                                   \
+			probe_store(p, v, bytes);                                                  \
+		vqb_port_##name(p, v);                                                             \
+	}
+
+PROBE_LOAD(uint8_t, load8, 1)
+PROBE_LOAD(uint16_t, load16, 2)
+PROBE_LOAD(uint16_t, load16_acquire, 2)
+PROBE_LOAD(uint32_t, load32, 4)
+PROBE_LOAD(uint64_t, load64, 8)
+PROBE_STORE(uint16_t, store16, 2)
+PROBE_STORE(uint16_t, store16_release, 2)
+PROBE_STORE(uint32_t, store32, 4)
+PROBE_STORE(uint64_t, store64, 8)
+
+#define vqb_port_fence probe_fence
+#define vqb_port_load8 probe_load8
+#define vqb_port_load16 probe_load16
+#define vqb_port_load16_acquire probe_load16_acquire
+#define vqb_port_load32 probe_load32
+#define vqb_port_load64 probe_load64
+#define vqb_port_store16 probe_store16
+#define vqb_port_store16_release probe_store16_release
+#define vqb_port_store32 probe_store32
+#define vqb_port_store64 probe_store64
+
+#endif
