@@ -47,7 +47,7 @@ struct vqb_device; /* opaque */
 
 struct vqb_device_config {
 	uint32_t struct_size; /* sizeof(struct vqb_device_config) */
-	uint32_t max_size;    /* largest ring it may ever get; 0: ring.size */
+	uint32_t max_size;    /* largest ring it may ever get; 0: ring.size, then not 0 */
 	/*
 	 * Longest chain, in descriptors: direct ones and table entries together, also the longest
 	 * table, whether used up or not. 0: the ring's size.
@@ -163,7 +163,7 @@ VQB_API int32_t vqb_device_take(struct vqb_device *dev, struct vqb_chain *chain,
  * Consumes the next chain unseen, as a bad one: after take answered VQB_E_NOSPC or VQB_E_FAULT
  * and nothing will change that. Put it with length 0.
  *
- * VQB_OK. VQB_E_INVALID: take did not see a chain that it left. VQB_E_BROKEN, as take.
+ * VQB_OK. VQB_E_INVALID: take knew of no chain beyond those that it took. VQB_E_BROKEN, as take.
  */
 VQB_API int32_t vqb_device_reject(struct vqb_device *dev, struct vqb_chain *chain);
 
@@ -257,7 +257,7 @@ VQB_API int32_t vqb_device_save(const struct vqb_device *dev, struct vqb_device_
  * once, since a notification may have been lost with the old process.
  *
  * VQB_OK. VQB_E_INVALID, VQB_E_FAULT: as reset; also VQB_E_INVALID where avail - used, modulo
- * 65536, exceeds the ring's size. `ring` NULL is reset to NULL.
+ * 65536, exceeds the ring's size. `ring` NULL is reset to NULL; `saved` is not looked at then.
  */
 VQB_API int32_t vqb_device_restore(struct vqb_device *dev, const struct vqb_ring_at *ring,
 				   const struct vqb_device_saved *saved);

@@ -45,7 +45,7 @@ struct vqb_driver; /* opaque */
 
 struct vqb_driver_config {
 	uint32_t struct_size; /* sizeof(struct vqb_driver_config) */
-	uint32_t max_size;    /* largest ring it may ever get; 0: ring.size */
+	uint32_t max_size;    /* largest ring it may ever get; 0: ring.size, then not 0 */
 	struct vqb_ring ring; /* size 0: none yet, vqb_driver_reset brings it */
 	/*
 	 * Indirect tables, this queue's alone while it lives: as many as fit, at most max_size of

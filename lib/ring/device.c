@@ -428,7 +428,9 @@ int32_t vqb_device_save(const struct vqb_device *dev, struct vqb_device_saved *s
 int32_t vqb_device_restore(struct vqb_device *dev, const struct vqb_ring_at *ring,
 			   const struct vqb_device_saved *saved)
 {
-	if (ring && (uint16_t)(saved->avail - saved->used) > ring->size) {
+	if (!ring)
+		return start(dev, NULL, 0);
+	if ((uint16_t)(saved->avail - saved->used) > ring->size) {
 		let_go(dev);
 		return VQB_E_INVALID;
 	}

@@ -81,7 +81,7 @@ static inline bool end_undecided(const struct end *e)
 /* After expose and a full fence: did the peer ask to hear of what is not decided about yet? */
 static inline uint32_t end_decide(struct end *e)
 {
-	bool due;
+	bool due, fresh = e->exposed != e->decided;
 
 	if (e->peer_event)
 		due = event_due(load_le16(e->peer_event), (uint16_t)e->exposed,
@@ -92,7 +92,7 @@ static inline uint32_t end_decide(struct end *e)
 	e->decided = e->exposed;
 	e->owed = false;
 	if (!due) {
-		e->suppressed++;
+		e->suppressed += fresh;
 		return VQB_QUIET;
 	}
 	e->notified++;

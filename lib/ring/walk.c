@@ -104,12 +104,13 @@ static void walk_linked(struct walk *w, const struct table *t, struct copy *at, 
 	const struct vqb_extent *e = map_cached(w->map, at->addr, access);
 	uint32_t kind = access == VQB_WRITE ? DESC_WRITE | DESC_NEXT : DESC_NEXT;
 	uint32_t want = kind | (at->at + 1) << 16, n = 0, most;
-	const struct desc *d = t->host + at->at;
 	struct vqb_piece *piece = w->piece + w->pieces;
 	uint64_t addr = at->addr, rest = at->rest;
+	const struct desc *d;
 
 	if (!t->host || !e || w->pieces >= w->room)
 		return;
+	d = t->host + at->at;
 	most = least(least(w->left, t->count - 1 - at->at), w->room - w->pieces);
 	while (n < most && rest >> 32 == want) {
 		uint64_t offset = addr - e->addr, len = desc_len(rest);

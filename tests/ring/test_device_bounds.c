@@ -177,7 +177,9 @@ static uint64_t random_addr(void)
 {
 	static const uint64_t base[] = { DATA, BORDER - 64, END - 64, UINT64_MAX - 63, TABLE, 0 };
 
-	return base[random_below(random_below(4) ? 2 : 6)] + random_below(128);
+	uint64_t from = base[random_below(random_below(4) ? 2 : 6)];
+
+	return from + random_below(128);
 }
 
 static uint32_t random_len(void)
@@ -191,13 +193,19 @@ static void random_desc(uint8_t *table, unsigned i, unsigned count, unsigned tab
 {
 	unsigned flags = random_below(8) ? (random_below(4) ? RAW_NEXT : 0) : random_below(0x10000);
 	unsigned next = random_below(16) ? random_below(count) : random_below(0x10000);
+	uint64_t addr;
+	uint32_t len;
 
 	if (random_below(4) == 0)
 		flags |= RAW_WRITE;
-	raw_desc(table, i, random_addr(), random_len(), flags, next);
-	if (random_below(16) < tables)
-		raw_desc(table, i, TABLE + random_below(2) * 16 * TABLES,
-			 16 * random_below(TABLES) + (random_below(8) ? 0 : 8), RAW_INDIRECT, 0);
+	addr = random_addr();
+	len = random_len();
+	if (random_below(16) < tables) {
+		addr = TABLE + random_below(2) * 16 * TABLES;
+		len = 16 * random_below(TABLES) + (random_below(8) ? 0 : 8);
+		flags = RAW_INDIRECT;
+	}
+	raw_desc(table, i, addr, len, flags, next);
 }
 
 static void random_memory(struct bench *b)

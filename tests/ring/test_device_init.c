@@ -145,12 +145,31 @@ static void test_configuration_is_not_kept(void **state)
 	bench_assert_used(b, 0, 3, 0);
 }
 
-static void test_bits_that_concern_no_ring_are_ignored(void **state)
+static void test_bits_of_the_device_type_are_ignored(void **state)
 {
 	struct bench *b = bench_open(state, 8, VQB_TYPE_FEATURES | VQB_FEATURE(VQB_F_VERSION_1));
 
 	bench_offer_plain(b, 3);
 	bench_take_one(b);
+}
+
+/* A bit of the ring's range that is not known here might change the format. */
+static void test_other_bits_of_the_ring_are_refused(void **state)
+{
+	struct bench *b = bench_open(state, 8, 0);
+
+	for (unsigned bit = 0; bit < 64; bit++) {
+		uint64_t known = VQB_TYPE_FEATURES | VQB_RING_FEATURES;
+		int32_t status = known >> bit & 1 ? VQB_OK : VQB_E_INVALID;
+
+		b->config.ring.features = VQB_FEATURE(bit);
+		assert_int_equal(vqb_device_reset(b->dev, &b->config.ring), status);
+		assert_int_equal(vqb_device_size(&b->config) != 0, status == VQB_OK);
+	}
+	b->config.ring.features = VQB_FEATURE(VQB_F_RING_PACKED);
+	assert_invalid(b);
+	b->config.ring.features = VQB_FEATURE(VQB_F_IN_ORDER);
+	assert_invalid(b);
 }
 
 /* ---- the parts of the ring ---- */
@@ -295,7 +314,8 @@ int main(void)
 		bench_test(test_memory_must_be_aligned),
 		bench_test(test_fields_that_must_be_as_told),
 		bench_test(test_configuration_is_not_kept),
-		bench_test(test_bits_that_concern_no_ring_are_ignored),
+		bench_test(test_bits_of_the_device_type_are_ignored),
+		bench_test(test_other_bits_of_the_ring_are_refused),
 		bench_test(test_parts_must_be_aligned),
 		bench_test(test_parts_must_be_aligned_in_the_host),
 		bench_test(test_each_part_must_be_mapped_to_its_last_byte),

@@ -145,12 +145,14 @@ static void random_table(uint8_t *table, unsigned count)
 	for (unsigned i = 0; i < count; i++) {
 		unsigned flags = i < from ? 0 : RAW_WRITE;
 		unsigned next = below(200) ? i + 1 : below(count + 2);
+		uint32_t len;
 
 		if (below(30) && (i + 1 < count || !below(4)))
 			flags |= RAW_NEXT;
 		if (!below(400))
 			flags ^= RAW_WRITE;
-		raw_desc(table, i, random_addr(), below(30) ? 1 + below(400) : 0, flags, next);
+		len = below(30) ? 1 + below(400) : 0;
+		raw_desc(table, i, random_addr(), len, flags, next);
 	}
 }
 
@@ -164,9 +166,11 @@ static void random_memory(struct bench *b)
 			*bench_host(b, table_at[place] + i) = table[i];
 	}
 	random_table(b->ring.desc, SIZE);
-	for (unsigned i = below(8); i < SIZE; i += 1 + below(60))
-		bench_desc(b, i, table_at[below(PLACES)],
-			   16 * (below(2) ? ENTRIES : 1 + below(ENTRIES)), RAW_INDIRECT, 0);
+	for (unsigned i = below(8); i < SIZE; i += 1 + below(60)) {
+		uint32_t entries = below(2) ? ENTRIES : 1 + below(ENTRIES);
+
+		bench_desc(b, i, table_at[below(PLACES)], 16 * entries, RAW_INDIRECT, 0);
+	}
 }
 
 /* ---- the comparison ---- */

@@ -209,14 +209,18 @@ static void test_smaller_ring_is_held_to_its_own_bounds(void **state)
 	assert_int_equal(why.rule, VQB_RULE_HEAD);
 }
 
-/* Shows: BF-DEV-17 */
-static void test_features_are_those_of_the_new_ring(void **state)
+/* Shows: BF-DEV-17 BF-ANY-02 */
+static void test_features_are_those_of_the_newest_reset(void **state)
 {
 	struct bench *b = bench_open(state, 8, EVENT_IDX | INDIRECT);
 
 	b->config.ring.features = 0;
-	restart(b);
 	bench_desc(b, 0, TABLE, 16, RAW_INDIRECT, 0);
+	bench_offer(b, 0);
+	bench_take_one(b);
+	vqb_device_disarm(b->dev);
+	assert_int_equal(raw_used_flags(&b->ring), 0);
+	restart(b);
 	bench_offer(b, 0);
 	bench_take_bad(b, VQB_RULE_INDIRECT);
 	vqb_device_disarm(b->dev);
@@ -318,7 +322,7 @@ int main(void)
 		bench_test(test_known_entries_of_the_old_life_are_forgotten),
 		bench_test(test_larger_ring_is_walked_to_its_own_bounds),
 		bench_test(test_smaller_ring_is_held_to_its_own_bounds),
-		bench_test(test_features_are_those_of_the_new_ring),
+		bench_test(test_features_are_those_of_the_newest_reset),
 		bench_test(test_failed_reset_leaves_no_ring),
 		bench_test(test_queue_that_was_never_set_up_is_empty),
 		bench_test(test_queue_whose_ring_was_taken_away_is_empty),
