@@ -80,9 +80,9 @@ static void test_room_is_found_wherever_there_is_some(void **state)
 			hold(&m, holder, 1 + (uint32_t)(seed >> 40) % 12,
 			     1 + (uint32_t)(seed >> 50) % 12);
 	}
-	for (uint8_t i = 0; i < HOLDERS; i++) {
+	for (unsigned i = 0; i < HOLDERS; i++) {
 		if (m.holds[i])
-			release(&m, i);
+			release(&m, (uint8_t)i);
 	}
 	assert_int_equal(m.arena.live, 0);
 	assert_int_equal(blk_arena_gap(&m.arena, m.arena.hand), SIZE);

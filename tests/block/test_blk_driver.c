@@ -118,7 +118,7 @@ static int32_t try_submit(struct fixture *f, uint8_t op, uint64_t sector, uint32
 /* ---- the device by hand ---- */
 
 struct seen {
-	unsigned head, parts, at[8];
+	unsigned head, parts, at[DEPTH];
 	uint8_t *header, *status;
 };
 
@@ -126,7 +126,7 @@ struct seen {
 static struct seen see(struct fixture *f)
 {
 	const struct raw_ring *raw = &f->ring.raw;
-	struct seen s;
+	struct seen s = { .parts = 0 };
 	uint64_t header, status;
 
 	s.head = bench_take(&f->ring);

@@ -300,10 +300,8 @@ static void test_the_device_takes_any_subset_with_version_1(void **state)
 static void test_the_range_check_never_wraps(void **state)
 {
 	const struct {
-		uint64_t capacity;
-		uint32_t block;
-		uint64_t sector, bytes;
-		int32_t want;
+		uint64_t capacity, block, sector, bytes;
+		int64_t want;
 	} c[] = {
 		{ 1024, 512, 0, 512, VQB_OK },
 		{ 1024, 512, 1023, 512, VQB_OK },
@@ -337,8 +335,9 @@ static void test_the_range_check_never_wraps(void **state)
 
 	(void)state;
 	for (unsigned i = 0; i < sizeof(c) / sizeof(c[0]); i++)
-		assert_int_equal(vqb_blk_check(c[i].capacity, c[i].block, c[i].sector, c[i].bytes),
-				 c[i].want);
+		assert_int_equal(
+			vqb_blk_check(c[i].capacity, (uint32_t)c[i].block, c[i].sector, c[i].bytes),
+			c[i].want);
 }
 
 /* Shows: BLK-ANY-08 */

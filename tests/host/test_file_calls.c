@@ -105,7 +105,7 @@ static int sys_fdatasync(int fd)
 #define pread sys_pread
 #define pwrite sys_pwrite
 #define fdatasync sys_fdatasync
-#include "lib/host/file.c"
+#include "lib/host/file.c" /* NOLINT(bugprone-suspicious-include) */
 #undef preadv
 #undef pwritev
 #undef pread
