@@ -60,8 +60,8 @@ static bool negotiate(struct machine *m)
 
 	/* The host offers. */
 	config.features = VQB_RING_FEATURES | VQB_BLK_DEVICE_FEATURES;
-	if (!o->readonly)
-		config.features &= ~VQB_FEATURE(VQB_BLK_F_RO);
+	if (o->readonly)
+		config.features |= VQB_FEATURE(VQB_BLK_F_RO);
 	if (!o->event_idx)
 		config.features &= ~VQB_FEATURE(VQB_F_EVENT_IDX);
 	m->device_mem = object_memory(vqb_blk_device_size());

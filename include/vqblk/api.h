@@ -30,6 +30,13 @@
 #define VQB_API
 #endif
 
+/*
+ * Every object lies in memory of the caller that is aligned to this, and every size that the
+ * library asks for is a multiple of it, so that objects can follow each other in an array.
+ */
+#define VQB_ALIGN 64u
+#define VQB_ROUND_UP(bytes) (((size_t)(bytes) + (VQB_ALIGN - 1)) & ~(size_t)(VQB_ALIGN - 1))
+
 VQB_C_BEGIN
 
 /* The VQB_VERSION of the library that runs, which may be newer than the headers' one. */

@@ -17,7 +17,12 @@
  *           finish(io, io->result);
  *   }
  *
- * Partial transfers: a result smaller than `bytes` is no error; the device asks again for the rest.
+ * Partial transfers: a result smaller than `bytes` is no error. What was done counts in whole units
+ * of caps.alignment, and the device submits the rest ahead of what waits; less than one such unit,
+ * 0 included, fails the request. A flush has result 0.
+ *
+ * A backend that finishes later has to wake the queue's thread by means of its own (an eventfd,
+ * say), which then calls vqb_blk_queue_run; nothing here calls back.
  */
 #ifndef VQBLK_BACKEND_H
 #define VQBLK_BACKEND_H

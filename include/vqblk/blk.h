@@ -101,16 +101,18 @@ enum vqb_blk_feature {
 	VQB_BLK_F_ZONED = 17,
 };
 
-/* The type's bits that the device of this library can honour. */
+/*
+ * The type's bits that the device of this library can honour, all of which do no harm to offer. RO
+ * can be honoured, too, and is not among them: it makes the disk read-only.
+ */
 #define VQB_BLK_DEVICE_FEATURES                                                                    \
 	(VQB_FEATURE(VQB_BLK_F_SIZE_MAX) | VQB_FEATURE(VQB_BLK_F_SEG_MAX) |                        \
-	 VQB_FEATURE(VQB_BLK_F_RO) | VQB_FEATURE(VQB_BLK_F_BLK_SIZE) |                             \
-	 VQB_FEATURE(VQB_BLK_F_FLUSH) | VQB_FEATURE(VQB_BLK_F_TOPOLOGY) |                          \
-	 VQB_FEATURE(VQB_BLK_F_MQ))
+	 VQB_FEATURE(VQB_BLK_F_BLK_SIZE) | VQB_FEATURE(VQB_BLK_F_FLUSH) |                          \
+	 VQB_FEATURE(VQB_BLK_F_TOPOLOGY) | VQB_FEATURE(VQB_BLK_F_MQ))
 
 /* The type's bits that the driver of this library can make use of. */
 #define VQB_BLK_DRIVER_FEATURES                                                                    \
-	(VQB_BLK_DEVICE_FEATURES | VQB_FEATURE(VQB_BLK_F_GEOMETRY) |                               \
+	(VQB_BLK_DEVICE_FEATURES | VQB_FEATURE(VQB_BLK_F_RO) | VQB_FEATURE(VQB_BLK_F_GEOMETRY) |   \
 	 VQB_FEATURE(VQB_BLK_F_CONFIG_WCE))
 
 /*
@@ -122,7 +124,8 @@ VQB_API uint64_t vqb_blk_features_offer(uint64_t wanted);
 
 /*
  * For a driver: what it accepts of `offered`, given what it wants. RO and VERSION_1 are accepted
- * wherever they are offered, wanted or not.
+ * wherever they are offered, wanted or not. Without VERSION_1 in the answer the device is a
+ * legacy one, which this version does not drive: give up on it.
  */
 VQB_API uint64_t vqb_blk_features_accept(uint64_t offered, uint64_t wanted);
 

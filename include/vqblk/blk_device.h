@@ -100,7 +100,11 @@ struct vqb_blk_queue; /* opaque */
 struct vqb_blk_queue_config {
 	uint32_t struct_size; /* sizeof(struct vqb_blk_queue_config) */
 	uint32_t requests;    /* most at a time: 1 to 32768; the ring's size is right */
-	uint32_t pieces;      /* room for their pieces, from 3; 4 for each request is plenty */
+	/*
+	 * Room for their pieces, from 3, and from the device's segments + 2 where it offers SEG_MAX;
+	 * 4 for each request serve well, and a request takes more where buffers cross extents.
+	 */
+	uint32_t pieces;
 	uint32_t zero;
 	uint64_t features; /* accepted by the driver; may be told later */
 	const struct vqb_blk_device *device;
@@ -110,7 +114,7 @@ struct vqb_blk_queue_config {
 
 /* Memory of a queue, for static allocation. */
 #define VQB_BLK_QUEUE_BYTES(requests, pieces)                                                      \
-	(3072u + 128u * (size_t)(requests) + 16u * (size_t)(pieces))
+	VQB_ROUND_UP(3072u + 128u * (size_t)(requests) + 16u * (size_t)(pieces))
 
 /*
  * Bytes that vqb_blk_queue_init needs: at most VQB_BLK_QUEUE_BYTES.
@@ -123,8 +127,8 @@ VQB_API size_t vqb_blk_queue_size(const struct vqb_blk_queue_config *config);
  * queue; there is nothing to destroy, but quiesce it before ring or backend go away.
  *
  * VQB_OK with the queue in *out.
- * VQB_E_INVALID: a size or alignment; or a backend that is incomplete, is smaller than the
- *   capacity, can't write though RO is not offered, can't flush though FLUSH is, or wants an
+ * VQB_E_INVALID: a size or alignment; fewer pieces than the longest request that is offered
+ *   takes; or a backend that is incomplete, is smaller than the capacity, can't write though RO is not offered, can't flush though FLUSH is, or wants an
  *   alignment above the block size.
  * VQB_E_TOOBIG: `bytes` is less than vqb_blk_queue_size. Cost: O(requests).
  */
@@ -158,10 +162,15 @@ VQB_API uint32_t vqb_blk_queue_poll(struct vqb_blk_queue *queue, uint32_t budget
 
 /*
  * Towards a standstill, for stop and reset: takes nothing new, brings to an end what was taken,
- * and puts it; publish on the ring afterwards. (After vqb_device_reset there is nothing to put:
- * requests of the old life that still waited are dropped, and what the backend finishes is
- * recognised as late, and guest memory left alone.) Acknowledge a reset, free or unmap guest
- * memory, and let go of the backend only after VQB_OK.
+ * and puts it; publish on the ring afterwards.
+ *
+ * A reset takes these steps:
+ *   vqb_device_reset(ring, NULL)     from here on nothing of the old life is put: what waited is
+ *                                    dropped, what the backend finishes is recognised as late
+ *   vqb_blk_queue_quiesce            until VQB_OK: no late read lands in guest memory
+ *   (acknowledge the reset; guest memory may be unmapped, the backend let go of)
+ *   vqb_device_reset(ring, &again)   when the driver has set the queue up again
+ *   vqb_blk_queue_accept             with what it has accepted now
  *
  * VQB_OK: nothing is out. VQB_E_BUSY: the backend holds pieces of guest memory, or requests wait
  * for it; ask again, after vqb_backend_drain if there is nothing else to do.

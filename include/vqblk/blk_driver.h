@@ -62,7 +62,7 @@ struct vqb_blk_driver_config {
 
 /* Memory of a blk driver, for static allocation; `segments` is that of the limits. */
 #define VQB_BLK_DRIVER_BYTES(depth, segments)                                                      \
-	(512u + 16u * (size_t)(depth) + 16u * (size_t)(segments))
+	VQB_ROUND_UP(512u + 16u * (size_t)(depth) + 16u * (size_t)(segments))
 
 /*
  * Bytes that vqb_blk_driver_init needs: at most VQB_BLK_DRIVER_BYTES.

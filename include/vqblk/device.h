@@ -11,15 +11,16 @@
  * bytes written; `publish` makes all that was put visible at once and says whether the driver
  * has to be notified.
  *
- *   for (;;) {
+ *   do {
  *           status = vqb_device_take(dev, chain, 32, piece, 1024, &n, &need);
+ *           if (status && !n)
+ *                   n = !vqb_device_reject(dev, chain);   (unmapped, or over 1024 pieces)
  *           for (i = 0; i < n; i++)
- *                   vqb_device_put(dev, chain[i].ticket, serve(&chain[i]));
- *           answer |= vqb_device_turn(dev);
- *           if (!(answer & VQB_MORE) || status)
- *                   break;
- *           answer &= ~VQB_MORE;
- *   }
+ *                   vqb_device_put(dev, chain[i].ticket, chain[i].status ? 0 : serve(&chain[i]));
+ *           answer = vqb_device_turn(dev);
+ *           if (answer & VQB_NOTIFY)
+ *                   notify_driver();
+ *   } while (answer & VQB_MORE);
  *
  * A chain that breaks the rules of the format is delivered with status VQB_E_BAD_CHAIN, no pieces
  * and the reason; put it with length 0. Damage to the ring itself makes the queue BROKEN: nothing
@@ -63,7 +64,7 @@ struct vqb_device_config {
 };
 
 /* Memory of a device for rings of up to `size` entries, for static allocation. */
-#define VQB_DEVICE_BYTES(size) (512u + 14u * (size_t)(size))
+#define VQB_DEVICE_BYTES(size) VQB_ROUND_UP(512u + 14u * (size_t)(size))
 
 /*
  * Bytes that vqb_device_init needs for this configuration: at most VQB_DEVICE_BYTES of its
@@ -105,6 +106,9 @@ enum vqb_rule {
 	VQB_RULE_TWICE = 33,  /* head is in flight; index: the head */
 	VQB_RULE_JUMPED = 34, /* available index ran beyond the ring; index: it */
 };
+
+/* The name of a rule, such as "VQB_RULE_LOOP", or "VQB_RULE_?". The string is static. */
+VQB_API const char *vqb_rule_name(uint32_t rule);
 
 struct vqb_reason {
 	uint32_t rule; /* enum vqb_rule */
@@ -152,7 +156,7 @@ struct vqb_need {
  *   mend the map, and take again; or vqb_device_reject it.
  * VQB_E_BROKEN: nothing more is taken until reset; vqb_device_state tells why.
  *
- * `need` is written for VQB_E_NOSPC and VQB_E_FAULT only. Cost: per chain at most chain-limit
+ * `taken` and `need` must be there; `need` is written for VQB_E_NOSPC and VQB_E_FAULT only. Cost: per chain at most chain-limit
  * plus ring-size descriptor reads whatever the driver wrote, and a map lookup per extent touched.
  */
 VQB_API int32_t vqb_device_take(struct vqb_device *dev, struct vqb_chain *chain, uint32_t max,

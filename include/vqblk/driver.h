@@ -58,7 +58,7 @@ struct vqb_driver_config {
 };
 
 /* Memory of a driver for rings of up to `size` entries, for static allocation. */
-#define VQB_DRIVER_BYTES(size) (512u + 24u * (size_t)(size))
+#define VQB_DRIVER_BYTES(size) VQB_ROUND_UP(512u + 24u * (size_t)(size))
 
 /*
  * Bytes that vqb_driver_init needs for this configuration: at most VQB_DRIVER_BYTES of its
@@ -147,7 +147,8 @@ struct vqb_done {
  * Takes back up to `max` completed requests into `done` and returns how many, each exactly once,
  * in the device's order. 0: none now, or no ring, or BROKEN (ask vqb_driver_state).
  * Looks at the device's index once per call at most, and only when what it saw before is used
- * up: call until 0. Cost: O(requests), no fence.
+ * up: call until 0. With EVENT_IDX nothing is
+ * asked for by reaping: arm, turn or postpone before each sleep. Cost: O(requests), no fence.
  */
 VQB_API uint32_t vqb_driver_reap(struct vqb_driver *drv, struct vqb_done *done, uint32_t max);
 

@@ -44,7 +44,10 @@ enum vqb_status {
 	 * the device the caller's arrays are too small for the next chain, which stays in the ring.
 	 */
 	VQB_E_NOSPC = -2,
-	/* Not now, and no completion will cure it: try again after what you wait for changed. */
+	/*
+	 * Not now, and no completion will cure it: try again after what you wait for changed. Of a
+	 * wait: the time is over. Of a bio that a reset ended: undecided, it may have been done.
+	 */
 	VQB_E_AGAIN = -10,
 
 	/* ---- the peer's fault ---- */
@@ -71,16 +74,14 @@ enum vqb_status {
 };
 
 /* Answers of publish, arm, turn and their like: a set of bits, to be ORed over calls. */
-enum vqb_answer {
-	VQB_QUIET = 0,
-	/*
-	 * The peer asked to be notified of what was just published. An obligation until met: it may
-	 * be kept and ORed over several calls and queues, and one notification then settles it.
-	 */
-	VQB_NOTIFY = 1,
-	/* There is something to take or reap already. Do not sleep; go round again. */
-	VQB_MORE = 2,
-};
+#define VQB_QUIET 0u
+/*
+ * The peer asked to be notified of what was just published. An obligation until met: it may be
+ * kept and ORed over several calls and queues, and one notification then settles it.
+ */
+#define VQB_NOTIFY 1u
+/* There is something to take or reap already. Do not sleep; go round again. */
+#define VQB_MORE 2u
 
 VQB_C_BEGIN
 

@@ -2,6 +2,11 @@
 /*
  * vqblk.h: all headers of the core. (The hosted part has its own, under vqblk/host/.)
  *
+ * Four objects, two layers. One ring has one vqb_driver (guest) and one vqb_device (host): in the
+ * terms of the specification these are the two sides of a queue, not a whole device. A disk is
+ * one vqb_blk_device, shared by its queues; a vqb_blk_queue serves one ring of it, on top of that
+ * ring's vqb_device. In the guest a vqb_blk_driver drives one ring, on top of its vqb_driver.
+ *
  *   api.h status.h port.h wire.h               the ground
  *   ring.h indirect.h driver.h                 virtqueue, driver side
  *   memory.h device.h                          virtqueue, device side

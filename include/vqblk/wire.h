@@ -2,8 +2,8 @@
 /*
  * wire.h: little-endian words as they lie in shared memory.
  *
- * Each is a struct of its own, so that a missing conversion does not compile. vqb_leNN makes a
- * wire word of a number, vqb_from_leNN a number of a wire word; both cost nothing on a
+ * Each is a struct of its own, so that a missing conversion does not compile. vqb_to_leNN makes
+ * a wire word of a number, vqb_from_leNN a number of a wire word; both cost nothing on a
  * little-endian machine. (The words carry no alignment promise beyond that of their integer.)
  */
 #ifndef VQBLK_WIRE_H

@@ -68,7 +68,7 @@ static const struct vqb_backend_ops memory_ops = {
 
 size_t vqb_backend_memory_size(void)
 {
-	return sizeof(struct memory_backend);
+	return VQB_ROUND_UP(sizeof(struct memory_backend));
 }
 
 int32_t vqb_backend_memory_init(void *mem, size_t bytes,
@@ -78,12 +78,12 @@ int32_t vqb_backend_memory_init(void *mem, size_t bytes,
 	struct memory_backend *memory = mem;
 	struct vqb_backend *base;
 
-	if (!mem || (uintptr_t)mem % 64 || !out || !config ||
+	if (!mem || (uintptr_t)mem % VQB_ALIGN || !out || !config ||
 	    config->struct_size != sizeof(*config) || (!config->disk && config->bytes))
 		return VQB_E_INVALID;
 	if (config->access != VQB_READ && config->access != (VQB_READ | VQB_WRITE))
 		return VQB_E_INVALID;
-	if (bytes < sizeof(*memory))
+	if (bytes < vqb_backend_memory_size())
 		return VQB_E_TOOBIG;
 	memset(memory, 0, sizeof(*memory));
 	memory->disk = config->disk;

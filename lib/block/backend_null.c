@@ -33,7 +33,7 @@ static const struct vqb_backend_ops null_ops = {
 
 size_t vqb_backend_null_size(void)
 {
-	return sizeof(struct null_backend);
+	return VQB_ROUND_UP(sizeof(struct null_backend));
 }
 
 int32_t vqb_backend_null_init(void *mem, size_t bytes, uint64_t disk, struct vqb_backend **out)
@@ -41,9 +41,9 @@ int32_t vqb_backend_null_init(void *mem, size_t bytes, uint64_t disk, struct vqb
 	struct null_backend *null = mem;
 	struct vqb_backend *base;
 
-	if (!mem || (uintptr_t)mem % 64 || !out)
+	if (!mem || (uintptr_t)mem % VQB_ALIGN || !out)
 		return VQB_E_INVALID;
-	if (bytes < sizeof(*null))
+	if (bytes < vqb_backend_null_size())
 		return VQB_E_TOOBIG;
 	memset(null, 0, sizeof(*null));
 	base = &null->base;

@@ -55,7 +55,8 @@ static const struct vqb_feature_rule rules[] = {
 
 uint64_t vqb_blk_features_offer(uint64_t wanted)
 {
-	return vqb_features_mask(VQB_BLK_DEVICE_FEATURES | VQB_RING_FEATURES,
+	return vqb_features_mask(VQB_BLK_DEVICE_FEATURES | VQB_FEATURE(VQB_BLK_F_RO) |
+					 VQB_RING_FEATURES,
 				 wanted | VQB_FEATURE(VQB_F_VERSION_1), rules, 1);
 }
 

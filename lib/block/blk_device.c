@@ -6,7 +6,7 @@ _Static_assert(sizeof(struct vqb_blk_device) <= VQB_BLK_DEVICE_BYTES, "bound");
 
 size_t vqb_blk_device_size(void)
 {
-	return sizeof(struct vqb_blk_device);
+	return VQB_ROUND_UP(sizeof(struct vqb_blk_device));
 }
 
 /*
@@ -43,10 +43,10 @@ int32_t vqb_blk_device_init(void *mem, size_t bytes, const struct vqb_blk_device
 	struct vqb_blk_limits limits;
 	int32_t status;
 
-	if (!mem || (uintptr_t)mem % 64 || !out || !config ||
+	if (!mem || (uintptr_t)mem % VQB_ALIGN || !out || !config ||
 	    config->struct_size != sizeof(*config) || config->zero || !config->limits)
 		return VQB_E_INVALID;
-	if (bytes < sizeof(*dev))
+	if (bytes < vqb_blk_device_size())
 		return VQB_E_TOOBIG;
 	limits = *config->limits;
 	if (!limits.block_size)

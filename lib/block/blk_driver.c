@@ -55,13 +55,13 @@ size_t vqb_blk_driver_size(const struct vqb_blk_driver_config *config)
 	if (!config || config->struct_size != sizeof(*config) || !config->depth ||
 	    config->depth > VQB_RING_MAX || !limits_are_good(config->limits))
 		return 0;
-	return sizeof(struct vqb_blk_driver) + config->depth * sizeof(struct slot) +
-	       (config->limits->segments + 2) * sizeof(struct vqb_segment);
+	return VQB_ROUND_UP(sizeof(struct vqb_blk_driver) + config->depth * sizeof(struct slot) +
+			    (config->limits->segments + 2) * sizeof(struct vqb_segment));
 }
 
 static int32_t check_area(const struct vqb_dma *area, uint32_t depth)
 {
-	if (!area->host || (uintptr_t)area->host % 64 || area->addr % 64)
+	if (!area->host || (uintptr_t)area->host % VQB_ALIGN || area->addr % VQB_ALIGN)
 		return VQB_E_INVALID;
 	if (area->bytes < VQB_BLK_AREA_BYTES(depth))
 		return VQB_E_TOOBIG;
@@ -96,7 +96,7 @@ int32_t vqb_blk_driver_init(void *mem, size_t bytes, const struct vqb_blk_driver
 	int32_t status;
 	uint32_t i;
 
-	if (!need || !mem || (uintptr_t)mem % 64 || !out)
+	if (!need || !mem || (uintptr_t)mem % VQB_ALIGN || !out)
 		return VQB_E_INVALID;
 	if (!config->ring || vqb_driver_in_flight(config->ring))
 		return VQB_E_INVALID;

@@ -55,9 +55,10 @@ size_t vqb_blk_queue_size(const struct vqb_blk_queue_config *config)
 	    !config->requests || config->requests > VQB_RING_MAX || config->pieces < 3 ||
 	    config->pieces > UINT32_MAX / 32)
 		return 0;
-	return sizeof(struct vqb_blk_queue) + config->requests * sizeof(struct request) +
-	       (config->requests + 1) * sizeof(struct blk_span) +
-	       config->pieces * sizeof(struct vqb_piece);
+	return VQB_ROUND_UP(sizeof(struct vqb_blk_queue) +
+			    config->requests * sizeof(struct request) +
+			    (config->requests + 1) * sizeof(struct blk_span) +
+			    config->pieces * sizeof(struct vqb_piece));
 }
 
 /* Can the backend do what the device offers? */
@@ -76,6 +77,14 @@ static int32_t check_backend(const struct vqb_blk_device *device, const struct v
 	if ((caps->can & needs) != needs || caps->alignment > device->block_size)
 		return VQB_E_INVALID;
 	return device->capacity > caps->bytes >> VQB_SECTOR_SHIFT ? VQB_E_INVALID : VQB_OK;
+}
+
+/* Pieces of the longest request that is offered, where no buffer crosses extents. */
+static uint32_t longest_request(const struct vqb_blk_device *device)
+{
+	if (!(device->features & VQB_FEATURE(VQB_BLK_F_SEG_MAX)))
+		return 3;
+	return vqb_from_le32(device->config.seg_max) + 2;
 }
 
 /* Lays out what follows the object: requests, spans, pieces, in falling order of alignment. */
@@ -110,12 +119,14 @@ int32_t vqb_blk_queue_init(void *mem, size_t bytes, const struct vqb_blk_queue_c
 	struct vqb_blk_queue *queue = mem;
 	int32_t status;
 
-	if (!need || !mem || (uintptr_t)mem % 64 || !out)
+	if (!need || !mem || (uintptr_t)mem % VQB_ALIGN || !out)
 		return VQB_E_INVALID;
 	if (!config->device || !config->ring || !config->backend)
 		return VQB_E_INVALID;
 	if (bytes < need)
 		return VQB_E_TOOBIG;
+	if (config->pieces < longest_request(config->device))
+		return VQB_E_INVALID;
 	status = check_backend(config->device, config->backend);
 	if (!status && config->features)
 		status = vqb_blk_device_accept(config->device, config->features);
@@ -173,12 +184,12 @@ static int is_late(struct vqb_blk_queue *queue, const struct request *request)
 	return 1;
 }
 
-/* Whole blocks that a transfer brought before it was cut short; 0 if it wasn't, or got nowhere. */
+/* What a transfer brought before it was cut short, in units that can be gone on from; else 0. */
 static uint64_t part_done(const struct vqb_blk_queue *queue, const struct vqb_io *io)
 {
 	if (io->result <= 0 || (uint64_t)io->result >= io->bytes)
 		return 0;
-	return (uint64_t)io->result & ~(uint64_t)(queue->device->block_size - 1);
+	return (uint64_t)io->result & ~(uint64_t)(queue->backend->caps.alignment - 1);
 }
 
 /* Leaves the rest of a transfer in the io. The pieces are of our arena, so they may be cut. */

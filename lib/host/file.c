@@ -95,7 +95,7 @@ static int32_t measure_image(int fd, uint64_t *bytes)
 
 size_t vqb_file_size(void)
 {
-	return sizeof(struct vqb_file);
+	return VQB_ROUND_UP(sizeof(struct vqb_file));
 }
 
 int32_t vqb_file_open(void *mem, size_t bytes, const struct vqb_file_config *config,
@@ -105,12 +105,12 @@ int32_t vqb_file_open(void *mem, size_t bytes, const struct vqb_file_config *con
 	int32_t status;
 	int kept;
 
-	if (!mem || (uintptr_t)mem % 64 || !out || !config ||
+	if (!mem || (uintptr_t)mem % VQB_ALIGN || !out || !config ||
 	    config->struct_size != sizeof(*config) || !config->path)
 		return VQB_E_INVALID;
 	if (config->access != VQB_READ && config->access != (VQB_READ | VQB_WRITE))
 		return VQB_E_INVALID;
-	if (bytes < sizeof(*file))
+	if (bytes < vqb_file_size())
 		return VQB_E_TOOBIG;
 
 	memset(file, 0, sizeof(*file));
@@ -265,7 +265,7 @@ static const struct vqb_backend_ops file_ops = {
 
 size_t vqb_file_backend_size(void)
 {
-	return sizeof(struct file_backend);
+	return VQB_ROUND_UP(sizeof(struct file_backend));
 }
 
 int32_t vqb_file_backend_init(void *mem, size_t bytes, struct vqb_file *file,
@@ -274,9 +274,9 @@ int32_t vqb_file_backend_init(void *mem, size_t bytes, struct vqb_file *file,
 	struct file_backend *self = mem;
 	struct vqb_backend *base;
 
-	if (!mem || (uintptr_t)mem % 64 || !file || !out)
+	if (!mem || (uintptr_t)mem % VQB_ALIGN || !file || !out)
 		return VQB_E_INVALID;
-	if (bytes < sizeof(*self))
+	if (bytes < vqb_file_backend_size())
 		return VQB_E_TOOBIG;
 	memset(self, 0, sizeof(*self));
 	self->file = file;

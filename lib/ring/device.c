@@ -47,7 +47,6 @@ struct vqb_device {
 	struct vqb_reason broken;
 };
 
-#define DEVICE_ALIGN 64u
 #define DEVICE_FIXED ((sizeof(struct vqb_device) + 7) & ~(size_t)7)
 #define DEVICE_PER_ENTRY (sizeof(struct lent) + sizeof(uint16_t))
 
@@ -82,7 +81,7 @@ size_t vqb_device_size(const struct vqb_device_config *config)
 {
 	uint32_t max_size = config_size(config);
 
-	return max_size ? DEVICE_FIXED + max_size * DEVICE_PER_ENTRY : 0;
+	return max_size ? VQB_ROUND_UP(DEVICE_FIXED + max_size * DEVICE_PER_ENTRY) : 0;
 }
 
 static int32_t resolve_part(struct map *map, uint64_t addr, uint32_t len, uint32_t access,
@@ -170,7 +169,7 @@ int32_t vqb_device_init(void *mem, size_t bytes, const struct vqb_device_config 
 	struct vqb_device *dev = mem;
 	int32_t status;
 
-	if (!needed || !mem || !out || (uintptr_t)mem % DEVICE_ALIGN)
+	if (!needed || !mem || !out || (uintptr_t)mem % VQB_ALIGN)
 		return VQB_E_INVALID;
 	if (bytes < needed)
 		return VQB_E_TOOBIG;

@@ -64,7 +64,6 @@ struct vqb_driver {
 	struct vqb_driver_counters count;
 };
 
-#define DRIVER_ALIGN 64u
 #define DRIVER_FIXED ((sizeof(struct vqb_driver) + 7) & ~(size_t)7)
 
 _Static_assert(sizeof(struct slot) <= 24, "VQB_DRIVER_BYTES");
@@ -109,7 +108,7 @@ size_t vqb_driver_size(const struct vqb_driver_config *config)
 {
 	uint32_t max_size = config_size(config);
 
-	return max_size ? DRIVER_FIXED + max_size * sizeof(struct slot) : 0;
+	return max_size ? VQB_ROUND_UP(DRIVER_FIXED + max_size * sizeof(struct slot)) : 0;
 }
 
 /* A longer table than the ring is of no use: no chain may have more descriptors. */
@@ -190,7 +189,7 @@ int32_t vqb_driver_init(void *mem, size_t bytes, const struct vqb_driver_config 
 	size_t needed = vqb_driver_size(config);
 	struct vqb_driver *drv = mem;
 
-	if (!needed || !mem || !out || (uintptr_t)mem % DRIVER_ALIGN)
+	if (!needed || !mem || !out || (uintptr_t)mem % VQB_ALIGN)
 		return VQB_E_INVALID;
 	if (bytes < needed)
 		return VQB_E_TOOBIG;

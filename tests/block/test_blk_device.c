@@ -64,7 +64,8 @@ static void test_the_offer_follows_what_there_is_to_say(void **state)
 	limits.opt_io = 8;
 	limits.queues = 4;
 	dev = init(&limits, all);
-	assert_int_equal(vqb_blk_device_features(dev) & VQB_TYPE_FEATURES, VQB_BLK_DEVICE_FEATURES);
+	assert_int_equal(vqb_blk_device_features(dev) & VQB_TYPE_FEATURES,
+			 VQB_BLK_DEVICE_FEATURES | VQB_FEATURE(VQB_BLK_F_RO));
 
 	dev = init(&limits, 0);
 	assert_int_equal(vqb_blk_device_features(dev), V1);

@@ -260,7 +260,7 @@ static void test_the_offer_holds_only_what_can_be_honoured(void **state)
 	uint64_t offer = vqb_blk_features_offer(ALL);
 
 	(void)state;
-	assert_int_equal(offer, VQB_BLK_DEVICE_FEATURES | VQB_RING_FEATURES);
+	assert_int_equal(offer, VQB_BLK_DEVICE_FEATURES | BIT(RO) | VQB_RING_FEATURES);
 	assert_int_equal(offer & (BIT(CONFIG_WCE) | BIT(DISCARD) | BIT(WRITE_ZEROES) |
 				  BIT(LIFETIME) | BIT(SECURE_ERASE) | BIT(ZONED)),
 			 0);

@@ -608,6 +608,29 @@ static void test_init_refuses_a_backend_that_cannot_do_what_is_offered(void **st
 	assert_int_equal(bench_queue(b), VQB_E_INVALID);
 }
 
+/* A driver may send as many segments as were offered; header and status come on top. */
+static void test_init_wants_room_for_the_longest_request(void **state)
+{
+	static _Alignas(64) uint8_t mem[VQB_BLK_DEVICE_BYTES];
+	struct bench *b = bench_open(state);
+	struct vqb_blk_limits limits = b->limits;
+	struct vqb_blk_device_config config = {
+		.struct_size = sizeof(config),
+		.features = VQB_FEATURE(VQB_BLK_F_SEG_MAX) | VQB_FEATURE(VQB_BLK_F_FLUSH),
+		.limits = &limits,
+	};
+	struct vqb_blk_device *dev;
+
+	limits.segments = 20;
+	assert_int_equal(vqb_blk_device_init(mem, sizeof(mem), &config, &dev), VQB_OK);
+	b->config.device = dev;
+	b->config.features = 0;
+	b->config.pieces = 21;
+	assert_int_equal(bench_queue(b), VQB_E_INVALID);
+	b->config.pieces = 22;
+	assert_int_equal(bench_queue(b), VQB_OK);
+}
+
 static void test_init_checks_sizes_and_memory(void **state)
 {
 	struct bench *b = bench_open(state);
@@ -689,6 +712,7 @@ int main(void)
 		bench_test(test_a_queue_without_a_ring_does_nothing),
 		bench_test(test_a_broken_ring_ends_the_drain),
 		bench_test(test_init_refuses_a_backend_that_cannot_do_what_is_offered),
+		bench_test(test_init_wants_room_for_the_longest_request),
 		bench_test(test_init_checks_sizes_and_memory),
 		bench_test(test_memory_of_a_queue_is_bounded),
 	};

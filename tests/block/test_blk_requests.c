@@ -529,7 +529,8 @@ static void test_a_read_that_stops_short_reports_what_it_filled(void **state)
 	struct bench *b = bench_open(state);
 	unsigned r;
 
-	/* No block at a time gets anywhere. */
+	/* Less than the backend's own unit at a time gets nowhere. */
+	b->spy.base.caps.alignment = 512;
 	b->spy.part = 511;
 	r = bench_read(b, 8, 8);
 	bench_run(b);

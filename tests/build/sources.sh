@@ -9,6 +9,7 @@ cd "$top"
 cat >"$scratch/apart" <<'END'
 tests/build/consumer/main.c
 tests/build/four.c
+tests/build/readme.c
 END
 sed -n "s|^ *\"file\": \"$top/\(.*\)\",*\$|\1|p" "$build/compile_commands.json" |
 	cat - "$scratch/apart" | sort -u >"$scratch/listed"

@@ -292,6 +292,35 @@ static void test_the_ring_is_set_to_its_first_state_and_no_byte_more(void **stat
 	free(block);
 }
 
+/* A bit of the ring's range that is not known here might change the format. */
+static void test_other_bits_of_the_ring_are_refused(void **state)
+{
+	struct vqb_driver_config config = good_config();
+
+	(void)state;
+	for (unsigned bit = 0; bit < 64; bit++) {
+		uint64_t known = VQB_TYPE_FEATURES | VQB_RING_FEATURES;
+
+		config.ring.features = VQB_FEATURE(bit);
+		assert_int_equal(vqb_driver_size(&config) != 0, known >> bit & 1);
+	}
+	bench_free_ring(&config.ring);
+}
+
+/* So that objects can follow each other in an array, and aligned_alloc takes the size. */
+static void test_sizes_keep_the_alignment(void **state)
+{
+	struct vqb_driver_config config = good_config();
+
+	(void)state;
+	for (uint32_t size = 8; size <= 32768; size *= 2) {
+		config.max_size = size;
+		assert_int_equal(vqb_driver_size(&config) % VQB_ALIGN, 0);
+		assert_int_equal(VQB_DRIVER_BYTES(size) % VQB_ALIGN, 0);
+	}
+	bench_free_ring(&config.ring);
+}
+
 static void test_a_refused_ring_is_not_touched(void **state)
 {
 	struct vqb_driver_config config = good_config();
@@ -394,6 +423,8 @@ int main(void)
 		cmocka_unit_test(test_the_static_bound_holds),
 		cmocka_unit_test(test_size_counts_for_the_largest_ring_to_come),
 		cmocka_unit_test(test_the_ring_is_set_to_its_first_state_and_no_byte_more),
+		cmocka_unit_test(test_other_bits_of_the_ring_are_refused),
+		cmocka_unit_test(test_sizes_keep_the_alignment),
 		cmocka_unit_test(test_a_refused_ring_is_not_touched),
 		cmocka_unit_test(test_the_configuration_is_not_kept),
 		cmocka_unit_test(test_without_a_ring_it_takes_nothing),

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* test_status.c: the codes are stable numbers, and each has a name. */
 #include <stdint.h>
+#include <string.h>
 
+#include <vqblk/device.h>
 #include <vqblk/status.h>
 
 #include "unit.h"
@@ -47,6 +49,21 @@ static void test_other_numbers_have_the_name_of_none(void **state)
 		assert_string_equal(vqb_status_name(others[i]), "VQB_E_?");
 }
 
+static void test_each_rule_has_its_name(void **state)
+{
+	(void)state;
+	assert_string_equal(vqb_rule_name(VQB_RULE_NONE), "VQB_RULE_NONE");
+	assert_string_equal(vqb_rule_name(VQB_RULE_LOOP), "VQB_RULE_LOOP");
+	assert_string_equal(vqb_rule_name(VQB_RULE_REJECTED), "VQB_RULE_REJECTED");
+	assert_string_equal(vqb_rule_name(VQB_RULE_JUMPED), "VQB_RULE_JUMPED");
+	for (uint32_t rule = 0; rule < 64; rule++) {
+		int known = rule <= VQB_RULE_REJECTED ||
+			    (rule >= VQB_RULE_HEAD && rule <= VQB_RULE_JUMPED);
+
+		assert_int_equal(strcmp(vqb_rule_name(rule), "VQB_RULE_?") != 0, known);
+	}
+}
+
 static void test_answers_are_bits(void **state)
 {
 	(void)state;
@@ -61,6 +78,7 @@ int main(void)
 		cmocka_unit_test(test_codes_are_stable_numbers),
 		cmocka_unit_test(test_each_code_has_its_name),
 		cmocka_unit_test(test_other_numbers_have_the_name_of_none),
+		cmocka_unit_test(test_each_rule_has_its_name),
 		cmocka_unit_test(test_answers_are_bits),
 	};
 

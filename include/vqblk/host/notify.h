@@ -6,11 +6,18 @@
  * Signals add up to one: however many came, one wait or clear settles them. None is lost: what was
  * signalled before or during a wait ends it.
  *
- *   waiting side                                     signalling side
- *   do {                                             if (vqb_driver_publish(drv) & VQB_NOTIFY)
- *           answer = vqb_blk_queue_run(queue, 256);          vqb_notify_signal(&kick);
- *   } while (answer & VQB_MORE);
- *   status = vqb_notify_wait(&kick, -1);
+ *   signalling side
+ *   if (vqb_driver_publish(drv) & VQB_NOTIFY)
+ *           vqb_notify_signal(&kick);
+ *
+ *   waiting side
+ *   while (!vqb_notify_wait(&kick, -1)) {
+ *           do {
+ *                   answer = vqb_blk_queue_run(queue, 256);
+ *                   if (answer & VQB_NOTIFY)
+ *                           vqb_notify_signal(&interrupt);
+ *           } while (answer & VQB_MORE);
+ *   }
  *
  * Signals may come from any number of threads, and from signal handlers.
  */
@@ -22,7 +29,11 @@
 
 VQB_C_BEGIN
 
-/* `fd` may be watched, and be given to others (a VMM, vhost); it does not block. */
+/*
+ * `fd` may be watched, and be given to others (a VMM, vhost); it does not block. It may as well be
+ * an eventfd of yours that doesn't block (from KVM, from a front-end): set it, don't call
+ * vqb_notify_open, and close it yourself.
+ */
 struct vqb_notify {
 	int fd;
 };
