@@ -25,8 +25,8 @@ static const char help[] =
 	"virtqueues, to and from a disk.\n"
 	"\n"
 	"Jobs (one of them):\n"
-	"  --copy FILE         write FILE to the image from its first sector, flush, read all of it\n"
-	"                      back and compare (needs --image)\n"
+	"  --copy FILE         write FILE over the image (needs --image) from its first sector,\n"
+	"                      flush, read all of it back and compare\n"
 	"  --rw PATTERN        read, write, randread, randwrite or randrw\n"
 	"  --read_iolog FILE   replay an I/O log that fio wrote (versions 2 and 3)\n"
 	"\n"
@@ -304,7 +304,7 @@ static bool read_option(struct options *o, int id, const char *text)
 	case OPT_RUNTIME:
 		if (parse_seconds(text, &o->runtime_ns))
 			return true;
-		complain("--runtime %s: not a number of seconds", text);
+		complain("--runtime %s: not a number of seconds above 0", text);
 		return false;
 	case OPT_SEED:
 		return read_seed(text, &o->seed);
@@ -338,8 +338,17 @@ static bool read_option(struct options *o, int id, const char *text)
 		o->json = true;
 		return true;
 	default:
-		return false; /* getopt_long has complained */
+		return false;
 	}
+}
+
+/* getopt_long is told to be quiet, so that all complaints look alike. */
+static void complain_of_option(int id, const char *text)
+{
+	if (id == ':')
+		complain("%s: wants a value (see --help)", text);
+	else
+		complain("%s: no such option, or it takes no value (see --help)", text);
 }
 
 /* Options that mean something for some jobs only; `given` has a bit for each that was there. */
@@ -434,8 +443,9 @@ enum options_answer options_parse(struct options *options, int argc, char **argv
 				     .event_idx = true,
 				     .seed = new_seed() };
 	optind = 0; /* afresh, whoever asked before */
-	while ((id = getopt_long(argc, argv, "", table, NULL)) != -1) {
-		if (id == OPT_HELP) {
+	opterr = 0;
+	while ((id = getopt_long(argc, argv, ":h", table, NULL)) != -1) {
+		if (id == OPT_HELP || id == 'h') {
 			fputs(help, stdout);
 			return OPTIONS_DONE;
 		}
@@ -445,12 +455,16 @@ enum options_answer options_parse(struct options *options, int argc, char **argv
 			       version >> 8 & 0xff, version & 0xff);
 			return OPTIONS_DONE;
 		}
+		if (id == '?' || id == ':') {
+			complain_of_option(id, argv[optind - 1]);
+			return OPTIONS_REFUSED;
+		}
 		if (!read_option(options, id, optarg))
 			return OPTIONS_REFUSED;
 		given |= 1u << id;
 	}
 	if (optind < argc) {
-		complain("'%s' is no option", argv[optind]);
+		complain("%s: no option (see --help)", argv[optind]);
 		return OPTIONS_REFUSED;
 	}
 	return check_together(options, given) ? OPTIONS_GO : OPTIONS_REFUSED;

@@ -68,9 +68,10 @@ static void print_latency(const struct histogram *h)
 	}
 }
 
+static const char *const disks[] = { "memory", "file", "null" };
+
 static void print_head(const struct report *r)
 {
-	static const char *const disks[] = { "memory", "file", "null" };
 	const struct options *o = r->options;
 	struct scaled disk = bytes((double)r->disk_bytes);
 
@@ -79,8 +80,10 @@ static void print_head(const struct report *r)
 	       r->job->name, r->figures->interrupted ? " (interrupted)" : "",
 	       r->figures->tally.bios, (double)r->figures->ns / 1e9, disks[o->disk], disk.value,
 	       disk.unit, o->queues, o->queues > 1 ? "s" : "", o->ring, o->iodepth);
+	if (o->job != JOB_REPLAY)
+		printf(", bs %" PRIu32, o->bs);
 	if (o->job == JOB_PATTERN)
-		printf(", bs %" PRIu32 ", seed %" PRIu64, o->bs, o->seed);
+		printf(", seed %" PRIu64, o->seed);
 	printf("\n");
 }
 
@@ -151,6 +154,10 @@ static void set_counts(json_t *object, const struct report *r)
 		{ "trims_skipped", r->job->trims_skipped },
 		{ "bytes", f->tally.bytes },
 		{ "seed", r->options->seed },
+		{ "bs", r->options->job == JOB_REPLAY ? 0 : r->options->bs },
+		{ "iodepth", r->options->iodepth },
+		{ "queues", r->options->queues },
+		{ "ring", r->options->ring },
 	};
 	size_t i;
 
@@ -169,6 +176,11 @@ bool report_json(const struct report *r)
 	json_object_set_new(object, "bytes_per_second", json_real(per_second(f->tally.bytes, f)));
 	json_object_set_new(object, "latency_ns", json_latency(&f->latency));
 	set_counts(object, r);
+	json_object_set_new(object, "backend", json_string(disks[r->options->disk]));
+	json_object_set_new(object, "indirect",
+			    json_string(r->options->indirect ? "always" : "never"));
+	json_object_set_new(object, "event_idx", json_boolean(r->options->event_idx));
+	json_object_set_new(object, "poll", json_boolean(r->options->poll));
 	json_object_set_new(object, "seconds", json_real((double)f->ns / 1e9));
 	json_object_set_new(object, "interrupted", json_boolean(f->interrupted));
 	good = !json_dumpf(object, stdout, JSON_COMPACT | JSON_REAL_PRECISION(9));

@@ -11,7 +11,7 @@ keep img
 refused "what is to be done"
 refused "--rw sideways: not one of read, write, randread, randwrite, randrw" --rw sideways
 refused "only one of" --rw read --copy file --image img
-refused "'img' is no option" --rw read img
+refused "img: no option" --rw read img
 refused "--bs 1000" --rw write --image img --bs 1000
 refused "--bs 0" --rw write --image img --bs 0
 refused "--bs 131072: the disk has only 99840 bytes" --rw write --image img --bs 128k
@@ -37,8 +37,8 @@ refused "read-only" --copy file --image img --readonly
 refused "--requests means nothing to --copy" --copy file --image img --requests 5
 refused "--bs means nothing to --read_iolog" --read_iolog file --image img --bs 4k
 refused "--copy needs --image" --copy file
-refused "unrecognized option" --frobnicate
-refused "requires an argument" --rw
+refused "--frobnicate: no such option" --frobnicate
+refused "--rw: wants a value" --rw
 
 # Files.
 refused "big: has 100001 bytes, and the disk of img only 99840" --copy big --image img
