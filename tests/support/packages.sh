@@ -4,7 +4,7 @@
 
 packages_build="gcc libc6-dev make cmake pkg-config"
 packages_examples="$packages_build libjansson-dev e2fsprogs"
-packages_tests="$packages_build libjansson-dev g++ binutils libcmocka-dev strace"
+packages_tests="$packages_build libjansson-dev g++ binutils libcmocka-dev strace spin"
 packages_bench="$packages_build libjansson-dev valgrind"
 packages_ci="$packages_tests $packages_examples clang libclang-rt-dev clang-tidy clang-format
 	cppcheck shellcheck valgrind gcovr"
