@@ -13,7 +13,7 @@
  *   bench-ring [-p CPU] [-q RING] [-i 0|1] [-r REPS]
  *       lines: vqblk,ring,N,batch asked,batch used,indirect,event_idx,irq,ns per request
  *   bench-ring -c RING,N,BATCH,INDIRECT,COUNT  runs COUNT requests of one case in
- *       count_requests, for a tool that counts instructions (bench/instructions)
+ *       count_requests, for a tool that counts instructions (bench/ring/instructions)
  */
 #define _GNU_SOURCE
 #include <sched.h>

@@ -142,7 +142,7 @@ int main(int argc, char **argv)
 
 	switch (options_parse(&session.options, argc, argv)) {
 	case OPTIONS_DONE:
-		return 0;
+		return report_written() ? 0 : 1;
 	case OPTIONS_REFUSED:
 		return 1;
 	default:

@@ -43,7 +43,7 @@ static struct scaled nanoseconds(double n)
 	return scale(n, 1000, units);
 }
 
-static bool written(void)
+bool report_written(void)
 {
 	if (!fflush(stdout) && !ferror(stdout))
 		return true;
@@ -111,7 +111,7 @@ bool report_table(const struct report *r)
 		printf("  %-17s %.4g %s, %" PRIu64 " mismatches\n", "checked", checked.value,
 		       checked.unit, f->tally.mismatches);
 	printf("  %-17s %" PRIu64 "\n", "errors", f->tally.errors);
-	return written();
+	return report_written();
 }
 
 static json_t *json_count(uint64_t n)
@@ -190,5 +190,5 @@ bool report_json(const struct report *r)
 		complain("no JSON to be had");
 		return false;
 	}
-	return written();
+	return report_written();
 }

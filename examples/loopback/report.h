@@ -23,4 +23,7 @@ struct report {
 bool report_table(const struct report *report);
 bool report_json(const struct report *report);
 
+/* Did all that was printed so far reach stdout? False: no, and it was said. */
+bool report_written(void);
+
 #endif

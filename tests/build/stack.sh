@@ -9,6 +9,10 @@ rm -rf "$scratch" && mkdir -p "$scratch"
 [ $# -gt 0 ] || { echo "stack: no sources"; exit 1; }
 failed=0
 
+# On x86-64 a leaf may use 128 bytes below its frame, which -fstack-usage does not count.
+no_red_zone=
+"$CC" -mno-red-zone -x c -c /dev/null -o "$scratch/empty.o" 2>/dev/null && no_red_zone=-mno-red-zone
+
 # object_of SOURCE: a name that no other source's object has.
 object_of() {
 	echo "${1#"$top/"}" | sed 's|/|-|g; s|[.]c$|.o|'
@@ -17,7 +21,7 @@ object_of() {
 for level in -O2 -Os; do
 	mkdir -p "$scratch/frames$level"
 	for source in "$@"; do
-		"$CC" -std=c11 -ffreestanding "$level" -fstack-usage -I"$top/include" \
+		"$CC" -std=c11 -ffreestanding "$level" -fstack-usage $no_red_zone -I"$top/include" \
 			-c "$source" -o "$scratch/frames$level/$(object_of "$source")"
 	done
 	cat "$scratch/frames$level"/*.su >"$scratch/frames$level.txt"

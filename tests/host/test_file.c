@@ -295,6 +295,38 @@ static void test_a_limit_in_mid_write_is_an_error(void **state)
 	assert_int_equal(image_byte(b, 40000), 0);
 }
 
+/* How this process has the file open: O_RDONLY or O_RDWR, or -1 where that can't be seen. */
+static int open_mode(const struct bench *b)
+{
+	char link[64], name[128];
+
+	for (int fd = 0; fd < 256; fd++) {
+		ssize_t n;
+
+		snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
+		n = readlink(link, name, sizeof(name) - 1);
+		if (n < 0)
+			continue;
+		name[n] = 0;
+		if (!strcmp(name, b->path))
+			return fcntl(fd, F_GETFL) & O_ACCMODE;
+	}
+	return -1;
+}
+
+/* Not even by a fault of ours: the descriptor itself can't write. */
+static void test_an_image_is_opened_for_no_more_than_was_asked(void **state)
+{
+	struct bench *b = *state;
+
+	make_image(b, 8 * 512);
+	open_image(b, READ);
+	assert_int_equal(open_mode(b), O_RDONLY);
+	assert_int_equal(vqb_file_close(b->file), VQB_OK);
+	open_image(b, BOTH);
+	assert_int_equal(open_mode(b), O_RDWR);
+}
+
 static void test_an_image_for_reading_is_not_written(void **state)
 {
 	struct bench *b = *state;
@@ -350,6 +382,7 @@ int main(void)
 		file_test(test_thousands_of_pieces_are_one_transfer),
 		file_test(test_a_file_that_was_cut_is_an_error_to_read),
 		file_test(test_a_limit_in_mid_write_is_an_error),
+		file_test(test_an_image_is_opened_for_no_more_than_was_asked),
 		file_test(test_an_image_for_reading_is_not_written),
 		file_test(test_backends_share_an_open_image),
 	};

@@ -86,9 +86,9 @@ grep -qE '^vqblk-loopback [0-9]+\.[0-9]+\.[0-9]+$' out || wrong "--version: $(ca
 
 # A report that can't be written is no success.
 if [ -w /dev/full ]; then
-	for how in "" --json; do
-		# shellcheck disable=SC2086 # nothing or a word
-		if "$program" --rw read --size 64k $how >/dev/full 2>err; then
+	for how in "--rw read --size 64k" "--rw read --size 64k --json" --version --help; do
+		# shellcheck disable=SC2086 # words
+		if "$program" $how >/dev/full 2>err; then
 			wrong "a full disk under stdout went unnoticed"
 		fi
 		[ "$(wc -l <err)" = 1 ] || wrong "not one line: $(cat err)"

@@ -221,6 +221,22 @@ static void test_each_of_three_generations_ends_with_its_chains(void **state)
 	assert_int_equal(oldest(b), 3);
 }
 
+/* Generations are numbers that go round. */
+static void test_generations_go_round(void **state)
+{
+	struct bench *b = bench_open(state, 8, 0);
+
+	regenerate(b, UINT32_MAX - 1);
+	bench_offer_plain(b, 1);
+	bench_take_one(b);
+	for (uint32_t later = UINT32_MAX; later != 3; later++) {
+		regenerate(b, later);
+		assert_int_equal(oldest(b), UINT32_MAX - 1);
+	}
+	bench_put(b, b->chain[0].ticket, 0);
+	assert_int_equal(oldest(b), 2);
+}
+
 static void test_reset_lets_go_of_old_generations(void **state)
 {
 	struct bench *b = bench_open(state, 8, 0);
@@ -257,6 +273,7 @@ int main(void)
 		bench_test(test_newer_chains_do_not_free_an_old_generation),
 		bench_test(test_untake_frees_a_generation_too),
 		bench_test(test_each_of_three_generations_ends_with_its_chains),
+		bench_test(test_generations_go_round),
 		bench_test(test_reset_lets_go_of_old_generations),
 		bench_test(test_queue_without_a_ring_takes_a_map),
 	};
