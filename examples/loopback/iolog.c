@@ -252,11 +252,12 @@ static bool read_all(struct reader *r, FILE *in)
 		else
 			good = read_line(r, line);
 	}
-	free(line);
-	if (good && ferror(in)) {
+	/* Whatever but the end of the file ended it, a lack of memory included. */
+	if (good && !feof(in)) {
 		snprintf(r->why, r->size, "%s: %s", r->file, strerror(errno));
 		good = false;
 	}
+	free(line);
 	if (good && !r->line) {
 		r->line = 1;
 		good = refuse(r, "the log is empty");

@@ -134,12 +134,27 @@ static bool run_session(struct session *s)
 	return good && !f.failed && !f.tally.errors && !f.tally.mismatches;
 }
 
+/*
+ * Who was started with stdout closed would get the disk image as descriptor 1, and print over it.
+ */
+static bool hold_standard_descriptors(void)
+{
+	int fd;
+
+	do {
+		fd = open("/dev/null", O_RDWR);
+	} while (fd >= 0 && fd <= STDERR_FILENO);
+	return fd >= 0 && !close(fd);
+}
+
 int main(int argc, char **argv)
 {
 	struct sigaction stop = { .sa_handler = run_interrupt, .sa_flags = (int)SA_RESETHAND };
 	struct session session = { 0 };
 	bool good;
 
+	if (!hold_standard_descriptors())
+		return 1;
 	switch (options_parse(&session.options, argc, argv)) {
 	case OPTIONS_DONE:
 		return report_written() ? 0 : 1;

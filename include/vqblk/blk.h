@@ -210,7 +210,8 @@ VQB_API uint32_t vqb_blk_ring_segments(uint32_t size);
  * 0 if not known yet: out->segments is what fits into one.
  *
  * VQB_OK. VQB_E_INVALID: the space is too short for a field of `features`, or the block size is
- * none (no power of two, or less than 512), or parameters are wrong; *out is then undefined.
+ * none (no power of two, or less than 512), or parameters are wrong. VQB_E_TOOBIG: no read or
+ * write fits into such a ring. *out is then undefined.
  */
 VQB_API int32_t vqb_blk_limits_read(const void *space, size_t bytes, uint64_t features,
 				    uint32_t ring_size, struct vqb_blk_limits *out);

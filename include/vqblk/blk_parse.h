@@ -55,7 +55,9 @@ VQB_API int32_t vqb_blk_parse(const struct vqb_chain *chain, struct vqb_blk_requ
  */
 static inline uint32_t vqb_blk_written(uint64_t in_bytes, uint64_t filled)
 {
-	return (uint32_t)(filled < in_bytes ? filled : in_bytes + 1);
+	uint64_t written = filled < in_bytes ? filled : in_bytes + 1;
+
+	return written > UINT32_MAX ? UINT32_MAX : (uint32_t)written;
 }
 
 VQB_C_END

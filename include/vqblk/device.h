@@ -56,7 +56,8 @@ struct vqb_device_config {
 	uint32_t max_chain;
 	/*
 	 * Most pieces in one chain: a chain with more is a bad one. 0: no limit, so a driver whose
-	 * memory is finely cut can ask for more room than the caller has, until rejected.
+	 * memory is finely cut can ask for more room than the caller has, until rejected, and have
+	 * up to 2^32 bytes looked up in vain: set it where a hook hands out small extents.
 	 */
 	uint32_t max_pieces;
 	struct vqb_ring_at ring; /* size 0: none yet, reset or restore brings it */

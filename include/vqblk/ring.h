@@ -177,7 +177,7 @@ VQB_API int32_t vqb_features_check(uint64_t offered, uint64_t accepted,
 enum vqb_postpone {
 	VQB_POSTPONE_SHORT = 0,   /* after about a quarter of what is in flight */
 	VQB_POSTPONE_LONG = 1,    /* after about three quarters */
-	VQB_POSTPONE_EMPTIED = 2, /* when all that is in flight now has come back */
+	VQB_POSTPONE_EMPTIED = 2, /* when all that the device has been shown has come back */
 };
 
 VQB_C_END

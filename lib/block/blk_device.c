@@ -44,7 +44,8 @@ int32_t vqb_blk_device_init(void *mem, size_t bytes, const struct vqb_blk_device
 	int32_t status;
 
 	if (!mem || (uintptr_t)mem % VQB_ALIGN || !out || !config ||
-	    config->struct_size != sizeof(*config) || config->zero || !config->limits)
+	    config->struct_size != sizeof(*config) || config->zero || !config->limits ||
+	    config->limits->struct_size != sizeof(limits))
 		return VQB_E_INVALID;
 	if (bytes < vqb_blk_device_size())
 		return VQB_E_TOOBIG;

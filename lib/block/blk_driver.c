@@ -65,7 +65,7 @@ static int32_t check_area(const struct vqb_dma *area, uint32_t depth)
 		return VQB_E_INVALID;
 	if (area->bytes < VQB_BLK_AREA_BYTES(depth))
 		return VQB_E_TOOBIG;
-	return area->addr > UINT64_MAX - area->bytes ? VQB_E_INVALID : VQB_OK;
+	return area->addr > UINT64_MAX - (area->bytes - 1) ? VQB_E_INVALID : VQB_OK;
 }
 
 static void set_area(struct vqb_blk_driver *drv, const struct vqb_dma *area)

@@ -80,11 +80,11 @@ static int32_t check_backend(const struct vqb_blk_device *device, const struct v
 }
 
 /* Pieces of the longest request that is offered, where no buffer crosses extents. */
-static uint32_t longest_request(const struct vqb_blk_device *device)
+static uint64_t longest_request(const struct vqb_blk_device *device)
 {
 	if (!(device->features & VQB_FEATURE(VQB_BLK_F_SEG_MAX)))
 		return 3;
-	return vqb_from_le32(device->config.seg_max) + 2;
+	return (uint64_t)vqb_from_le32(device->config.seg_max) + 2;
 }
 
 /* Lays out what follows the object: requests, spans, pieces, in falling order of alignment. */

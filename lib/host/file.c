@@ -48,6 +48,18 @@ _Static_assert(sizeof(struct file_backend) <= VQB_FILE_BACKEND_BYTES, "bound");
 
 /* ---- opening ---- */
 
+/* In a process without stdout the image must not become what others print to. */
+static int32_t keep_off_standard(int *fd)
+{
+	int low = *fd;
+
+	if (low > STDERR_FILENO)
+		return VQB_OK;
+	*fd = fcntl(low, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+	close(low);
+	return *fd < 0 ? VQB_E_IO : VQB_OK;
+}
+
 static int32_t open_image(const struct vqb_file_config *config, int *fd)
 {
 	int flags = O_CLOEXEC | (config->access & VQB_WRITE ? O_RDWR : O_RDONLY);
@@ -65,7 +77,7 @@ static int32_t open_image(const struct vqb_file_config *config, int *fd)
 	while (*fd < 0 && errno == EINTR);
 	if (*fd < 0)
 		return errno == EBUSY ? VQB_E_BUSY : VQB_E_IO;
-	return VQB_OK;
+	return keep_off_standard(fd);
 }
 
 static int32_t lock_image(int fd, uint32_t access)

@@ -694,7 +694,7 @@ uint32_t vqb_driver_pending(const struct vqb_driver *drv)
 {
 	uint32_t ahead = drv->state ? 0 : end_ahead(&drv->end);
 
-	return ahead < lent(drv) ? ahead : lent(drv);
+	return ahead <= lent(drv) ? ahead : 0;
 }
 
 uint32_t vqb_driver_oldest(const struct vqb_driver *drv, void **token)

@@ -71,6 +71,9 @@ static VQB_COLD int32_t add_pieces(struct walk *w, struct copy d, uint32_t acces
 
 	if (range_wraps(addr, len))
 		return bad(w, VQB_RULE_RANGE, d);
+	/* Known at the end anyway; here, so that no chain has more than 2^32 bytes resolved. */
+	if (w->bytes > UINT64_C(1) << 32)
+		return bad(w, VQB_RULE_BYTES, d);
 	while (len) {
 		void *host = map_find(w->map, addr, access, &avail);
 		uint32_t n = avail < len ? (uint32_t)avail : len;

@@ -135,8 +135,11 @@ static void test_init_refuses_what_makes_no_sense(void **state)
 	limits.queues = 65536;
 	assert_int_equal(try_init(&limits, BIT(MQ), &dev), VQB_E_INVALID);
 	limits = plain_limits();
+	/* Found before anything is read of limits that may be shorter, or written to the memory. */
 	limits.struct_size = 0;
+	memset(memory, 0x5a, sizeof(memory));
 	assert_int_equal(try_init(&limits, 0, &dev), VQB_E_INVALID);
+	assert_int_equal(memory[0], 0x5a);
 	limits = plain_limits();
 	assert_int_equal(vqb_blk_device_init(memory, vqb_blk_device_size() - 1, &config, &dev),
 			 VQB_E_TOOBIG);

@@ -360,6 +360,8 @@ static void test_the_used_length_stops_at_the_first_gap(void **state)
 	assert_int_equal(vqb_blk_written(512, 511), 511);
 	assert_int_equal(vqb_blk_written(512, 0), 0);
 	assert_int_equal(vqb_blk_written(0, 0), 1);
+	assert_int_equal(vqb_blk_written(UINT32_MAX, UINT32_MAX), UINT32_MAX);
+	assert_int_equal(vqb_blk_written(UINT64_C(1) << 32, UINT64_C(1) << 32), UINT32_MAX);
 	assert_int_equal(vqb_blk_written(UINT32_MAX - 1, UINT32_MAX - 1), UINT32_MAX);
 }
 

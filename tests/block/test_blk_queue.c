@@ -629,6 +629,9 @@ static void test_init_wants_room_for_the_longest_request(void **state)
 	assert_int_equal(bench_queue(b), VQB_E_INVALID);
 	b->config.pieces = 22;
 	assert_int_equal(bench_queue(b), VQB_OK);
+	limits.segments = UINT32_MAX;
+	assert_int_equal(vqb_blk_device_init(mem, sizeof(mem), &config, &dev), VQB_OK);
+	assert_int_equal(bench_queue(b), VQB_E_INVALID);
 }
 
 static void test_init_checks_sizes_and_memory(void **state)

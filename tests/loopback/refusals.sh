@@ -84,6 +84,12 @@ done
 passes --version
 grep -qE '^vqblk-loopback [0-9]+\.[0-9]+\.[0-9]+$' out || wrong "--version: $(cat out)"
 
+# Nor is the image what stdout or stderr turn into when they are closed.
+"$program" --rw read --size 4k --image img >&- 2>err || :
+unchanged img
+"$program" --rw read --image img --bs 2g 2>&- >out || :
+unchanged img
+
 # A report that can't be written is no success.
 if [ -w /dev/full ]; then
 	for how in "--rw read --size 64k" "--rw read --size 64k --json" --version --help; do

@@ -343,6 +343,33 @@ static void test_wrong_answers_of_the_hook_are_faults(void **state)
 	take_buffer(b, HIGH, 16, 0);
 }
 
+/* Memory without end, a little at a time. */
+static int32_t endless(void *context, uint64_t addr, uint32_t access, struct vqb_extent *out)
+{
+	const uint64_t step = UINT64_C(1) << 20;
+
+	(void)access;
+	hook.calls++;
+	*out = (struct vqb_extent){ addr & ~(step - 1), step, context, VQB_READ | VQB_WRITE, 0 };
+	return VQB_OK;
+}
+
+/* However much a driver asks for, no more is looked up than a chain may have. */
+static void test_no_more_than_4_gib_of_a_chain_are_looked_up(void **state)
+{
+	struct bench *b = bench_open(state, 8, 0);
+
+	memset(&hook, 0, sizeof(hook));
+	b->memory.translate = endless;
+	b->memory.context = b->high;
+	assert_int_equal(vqb_device_set_memory(b->dev, &b->memory), VQB_OK);
+	for (unsigned i = 0; i < 8; i++)
+		bench_desc(b, i, UINT64_C(1) << 40, UINT32_MAX, i < 7 ? RAW_NEXT : 0, i + 1);
+	bench_offer(b, 0);
+	bench_take_bad(b, VQB_RULE_BYTES);
+	assert_true(hook.calls <= 4096 + 1);
+}
+
 static void test_hook_alone_is_a_map(void **state)
 {
 	struct bench *b = open_hooked(state, 0);
@@ -464,6 +491,7 @@ int main(void)
 		bench_test(test_hook_is_asked_anew_after_set_memory),
 		bench_test(test_hook_is_asked_for_access_that_the_array_lacks),
 		bench_test(test_wrong_answers_of_the_hook_are_faults),
+		bench_test(test_no_more_than_4_gib_of_a_chain_are_looked_up),
 		bench_test(test_hook_alone_is_a_map),
 		bench_test(test_buffer_of_single_bytes_is_that_many_pieces),
 		bench_test(test_table_of_single_bytes_is_read_right),
