@@ -27,7 +27,7 @@
 #include "run.h"
 #include "say.h"
 
-struct session {
+struct loopback {
 	struct options options;
 	struct disk disk;
 	struct ledger ledger, *tracked; /* NULL: nothing is */
@@ -36,7 +36,7 @@ struct session {
 };
 
 /* Finds out what the disk holds before anything is written to it. */
-static bool open_ledger(struct session *s)
+static bool open_ledger(struct loopback *s)
 {
 	const struct options *o = &s->options;
 
@@ -58,7 +58,7 @@ static bool open_ledger(struct session *s)
 	return s->ledger.image >= 0;
 }
 
-static struct job *new_job(struct session *s)
+static struct job *new_job(struct loopback *s)
 {
 	switch (s->options.job) {
 	case JOB_COPY:
@@ -71,7 +71,7 @@ static struct job *new_job(struct session *s)
 }
 
 /* Everything that can be refused is refused in here, before the first I/O. */
-static bool open_session(struct session *s)
+static bool open_loopback(struct loopback *s)
 {
 	if (!disk_open(&s->disk, &s->options) || !open_ledger(s))
 		return false;
@@ -79,7 +79,7 @@ static bool open_session(struct session *s)
 	return s->job && machine_open(&s->machine, &s->options, &s->disk, s->job->largest);
 }
 
-static bool close_session(struct session *s)
+static bool close_loopback(struct loopback *s)
 {
 	if (s->machine.queue)
 		machine_close(&s->machine);
@@ -96,7 +96,7 @@ static bool close_session(struct session *s)
 }
 
 /* What was written is read back, outside of the measured time. */
-static bool read_back(struct session *s, struct figures *figures, bool progress)
+static bool read_back(struct loopback *s, struct figures *figures, bool progress)
 {
 	struct job *job = job_readback(s->tracked, s->options.queues, s->job->largest);
 	struct figures back;
@@ -114,7 +114,7 @@ static bool read_back(struct session *s, struct figures *figures, bool progress)
 	return good;
 }
 
-static bool run_session(struct session *s)
+static bool run_loopback(struct loopback *s)
 {
 	bool progress = isatty(STDERR_FILENO);
 	struct figures f;
@@ -150,12 +150,12 @@ static bool hold_standard_descriptors(void)
 int main(int argc, char **argv)
 {
 	struct sigaction stop = { .sa_handler = run_interrupt, .sa_flags = (int)SA_RESETHAND };
-	struct session session = { 0 };
+	struct loopback loopback = { 0 };
 	bool good;
 
 	if (!hold_standard_descriptors())
 		return 1;
-	switch (options_parse(&session.options, argc, argv)) {
+	switch (options_parse(&loopback.options, argc, argv)) {
 	case OPTIONS_DONE:
 		return report_written() ? 0 : 1;
 	case OPTIONS_REFUSED:
@@ -165,6 +165,6 @@ int main(int argc, char **argv)
 	}
 	sigaction(SIGINT, &stop, NULL);
 	sigaction(SIGTERM, &stop, NULL);
-	good = open_session(&session) && run_session(&session);
-	return close_session(&session) && good ? 0 : 1;
+	good = open_loopback(&loopback) && run_loopback(&loopback);
+	return close_loopback(&loopback) && good ? 0 : 1;
 }
