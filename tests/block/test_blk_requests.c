@@ -209,7 +209,8 @@ static void test_a_sum_over_32_bits_does_not_pass_as_a_short_one(void **state)
 	unsigned r;
 
 	/* Memory of 2 GiB that nobody may touch: it isn't there. */
-	b->region[1] = (struct vqb_extent){ big, 0x80000000, b->ram, VQB_READ | VQB_WRITE, 0 };
+	b->region[1] = (struct vqb_extent){ big, 0x80000000, (void *)(uintptr_t)0x10000,
+					    VQB_READ | VQB_WRITE, 0 };
 	b->memory.count = 2;
 	bench_start(b);
 	r = bench_ask(b, VQB_BLK_IN, 0, CUT(16), CUT(1, 1, 1, 1));

@@ -7,7 +7,8 @@ packages_examples="$packages_build libjansson-dev e2fsprogs"
 packages_tests="$packages_build libjansson-dev g++ binutils libcmocka-dev strace spin"
 packages_bench="$packages_build libjansson-dev valgrind"
 packages_ci="$packages_tests $packages_examples clang libclang-rt-dev clang-tidy clang-format
-	cppcheck shellcheck valgrind gcovr"
+	cppcheck shellcheck valgrind gcovr gcc-s390x-linux-gnu libc6-dev-s390x-cross qemu-user
+	gcc-i686-linux-gnu libc6-dev-i386-cross"
 
 # need_packages PACKAGE...: installs those that are missing; who may not is told how, and we stop.
 need_packages() {

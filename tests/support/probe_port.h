@@ -12,7 +12,7 @@
 
 /* Set by the test; called before each load of `bytes` at `p`. NULL: nothing is told. */
 extern void (*probe_load)(const void *p, unsigned bytes);
-/* Called before each store of `bytes` with the value `v` at `p`. NULL: nothing is told. */
+/* Called before each store of `bytes` at `p`; `v` is what a peer reads there. NULL: not told. */
 extern void (*probe_store)(const void *p, uint64_t v, unsigned bytes);
 /* Full fences since the test set it to 0. */
 extern unsigned long probe_fences;
@@ -21,6 +21,12 @@ static inline void probe_fence(void)
 {
 	probe_fences++;
 	vqb_port_fence();
+}
+
+/* A wire word of so many bytes, as it lies in memory, as the number that it stands for. */
+static inline uint64_t probe_number(uint64_t raw, unsigned bytes)
+{
+	return VQB_BIG_ENDIAN ? __builtin_bswap64(raw) >> (64 - 8 * bytes) : raw;
 }
 
 #define PROBE_LOAD(type, name, bytes)                                                              \
@@ -35,7 +41,7 @@ static inline void probe_fence(void)
 	static inline void probe_##name(void *p, type v)                                           \
 	{                                                                                          \
 		if (probe_store)                                                                   \
-			probe_store(p, v, bytes);                                                  \
+			probe_store(p, probe_number(v, bytes), bytes);                             \
 		vqb_port_##name(p, v);                                                             \
 	}
 
