@@ -85,10 +85,11 @@ claim bios eq 0
 unchanged img
 
 # A line that there is no memory for is not the end of the log.
-if (ulimit -v 400000 && "$program" --version) >out 2>&1; then
+few="prlimit --as=400000000"
+if $few "$program" --version >out 2>&1; then
 	printf 'fio version 2 iolog\nx add\nx open\nx write 0 512\n' >long.log
 	truncate -s 1g long.log
-	(ulimit -v 400000 && "$program" --read_iolog long.log --image img) >out 2>err &&
+	$few "$program" --read_iolog long.log --image img >out 2>err &&
 		wrong "half a log was taken for all of it"
 	grep -q 'long.log' err || wrong "no word about it: $(cat err)"
 	rm long.log
