@@ -195,10 +195,7 @@ static VQB_COLD int32_t broken(struct vqb_device *dev, enum vqb_rule rule, uint3
 	return VQB_E_BROKEN;
 }
 
-/*
- * The head at the cursor, fetched once, or in *head a way to break the queue: a head outside
- * the ring, or one that is out.
- */
+/* The head at the cursor, fetched once. One outside the ring, or one that is out, breaks it. */
 VQB_INLINE int32_t next_head(struct vqb_device *dev, uint32_t *head)
 {
 	*head = load_le16(&dev->avail[dev->end.cursor & dev->mask]);

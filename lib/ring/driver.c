@@ -29,8 +29,8 @@ struct slot {
 	uint32_t position; /* in the available ring, free-running */
 	uint16_t run;      /* first of a run: descriptors in it */
 	uint16_t next_run; /* first of a run: the next one's first, or NO_RUN */
-	uint16_t held;
-	uint16_t next_table; /* not about this descriptor: link of free table number `index` */
+	uint16_t held;       /* of a head: its table, or one of the two above */
+	uint16_t next_table; /* not of this descriptor, but of the free table of this number */
 };
 
 struct free_runs {
