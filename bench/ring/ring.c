@@ -145,8 +145,8 @@ static struct loop *make(const struct bench_case *what)
 
 	drv.ring.size = dev.ring.size = what->ring;
 	drv.ring.features = VQB_FEATURE(VQB_F_VERSION_1) |
-			    (uint64_t)what->indirect << VQB_F_INDIRECT_DESC |
-			    (uint64_t)what->event_idx << VQB_F_EVENT_IDX;
+			    (what->indirect ? VQB_FEATURE(VQB_F_INDIRECT_DESC) : 0) |
+			    (what->event_idx ? VQB_FEATURE(VQB_F_EVENT_IDX) : 0);
 	dev.ring.features = drv.ring.features;
 	check(vqb_ring_place(&drv.ring, l->low, PAGE));
 	check(vqb_ring_place_at(&dev.ring, LOW_BASE, PAGE));

@@ -25,10 +25,10 @@
 
 struct slot {
 	void *token;
-	uint32_t writable; /* bytes lent for writing, at most 2^32 - 1 */
-	uint32_t position; /* in the available ring, free-running */
-	uint16_t run;      /* first of a run: descriptors in it */
-	uint16_t next_run; /* first of a run: the next one's first, or NO_RUN */
+	uint32_t writable;   /* bytes lent for writing, at most 2^32 - 1 */
+	uint32_t position;   /* in the available ring, free-running */
+	uint16_t run;        /* first of a run: descriptors in it */
+	uint16_t next_run;   /* first of a run: the next one's first, or NO_RUN */
 	uint16_t held;       /* of a head: its table, or one of the two above */
 	uint16_t next_table; /* not of this descriptor, but of the free table of this number */
 };
@@ -115,14 +115,15 @@ size_t vqb_driver_size(const struct vqb_driver_config *config)
 static void tables_init(struct vqb_driver *drv, const struct vqb_dma *dma, uint32_t max_table)
 {
 	struct tables *t = &drv->tables;
+	uint32_t length = max_table < drv->max_size ? max_table : drv->max_size;
 	size_t fit;
 
 	t->free = NO_TABLE;
-	if (!dma->bytes || !max_table)
+	if (!dma->bytes || !length)
 		return;
 	t->host = dma->host;
 	t->addr = dma->addr;
-	t->length = max_table < drv->max_size ? max_table : drv->max_size;
+	t->length = length;
 	fit = dma->bytes / (sizeof(struct desc) * t->length);
 	t->count = (uint16_t)(fit < drv->max_size ? fit : drv->max_size);
 }
@@ -155,7 +156,7 @@ static void ring_clear(const struct vqb_ring *ring)
 {
 	uint32_t event = ring_has(ring->features, VQB_F_EVENT_IDX) ? 0 : 2;
 
-	memset(ring->desc, 0, VQB_DESC_BYTES(ring->size));
+	memset(ring->desc, 0, (size_t)VQB_DESC_BYTES(ring->size));
 	memset(ring->avail, 0, VQB_AVAIL_BYTES(ring->size) - event);
 	memset(ring->used, 0, VQB_USED_BYTES(ring->size) - event);
 }
@@ -264,16 +265,18 @@ static VQB_COLD uint32_t runs_take_all(struct vqb_driver *drv, uint32_t n)
 static VQB_COLD void runs_append(struct vqb_driver *drv, uint32_t at, uint32_t n)
 {
 	struct free_runs *f = &drv->free;
-	struct slot *last = f->last == NO_RUN ? NULL : &drv->slot[f->last];
 
-	if (last && index_after(drv, f->last, last->run) == at) {
-		last->run = (uint16_t)(last->run + n);
-		return;
-	}
-	if (last)
-		last->next_run = (uint16_t)at;
-	else
+	if (f->last == NO_RUN) {
 		f->front = (uint16_t)at;
+	} else {
+		struct slot *last = &drv->slot[f->last];
+
+		if (index_after(drv, f->last, last->run) == at) {
+			last->run = (uint16_t)(last->run + n);
+			return;
+		}
+		last->next_run = (uint16_t)at;
+	}
 	f->last = (uint16_t)at;
 	drv->slot[at].run = (uint16_t)n;
 	drv->slot[at].next_run = NO_RUN;

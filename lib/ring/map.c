@@ -107,10 +107,11 @@ bool map_read(struct map *map, uint64_t addr, void *to, uint32_t len)
 
 	while (len) {
 		const uint8_t *from = map_find(map, addr, VQB_READ, &avail);
-		uint32_t n = avail < len ? (uint32_t)avail : len;
+		uint32_t n;
 
 		if (!from)
 			return false;
+		n = avail < len ? (uint32_t)avail : len;
 		for (uint32_t i = 0; i < n; i++)
 			*out++ = vqb_port_load8(from + i);
 		addr += n;

@@ -76,10 +76,11 @@ static VQB_COLD int32_t add_pieces(struct walk *w, struct copy d, uint32_t acces
 		return bad(w, VQB_RULE_BYTES, d);
 	while (len) {
 		void *host = map_find(w->map, addr, access, &avail);
-		uint32_t n = avail < len ? (uint32_t)avail : len;
+		uint32_t n;
 
 		if (!host)
 			return fault(w, addr, access);
+		n = avail < len ? (uint32_t)avail : len;
 		if (w->pieces == w->rules->max_pieces)
 			return bad(w, VQB_RULE_PIECES, d);
 		if (w->pieces < w->room)
