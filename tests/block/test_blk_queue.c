@@ -582,6 +582,24 @@ static void test_a_broken_ring_ends_the_drain(void **state)
 	assert_int_equal(bench_run(b), VQB_QUIET);
 }
 
+static void test_counters_start_over_when_they_are_cleared(void **state)
+{
+	static const struct vqb_blk_queue_counters none;
+	struct bench *b = bench_open(state);
+	struct vqb_blk_queue_counters now;
+
+	bench_read(b, 0, 1);
+	bench_run(b);
+	assert_int_equal(counters(b).requests, 1);
+	assert_int_equal(counters(b).read_bytes, 512);
+	vqb_blk_queue_clear_counters(b->queue);
+	now = counters(b);
+	assert_memory_equal(&now, &none, sizeof(now));
+	bench_read(b, 0, 1);
+	bench_run(b);
+	assert_int_equal(counters(b).requests, 1);
+}
+
 /* ---- what init checks ---- */
 
 static void test_init_refuses_a_backend_that_cannot_do_what_is_offered(void **state)
@@ -715,6 +733,7 @@ int main(void)
 		bench_test(test_a_queue_without_a_ring_does_nothing),
 		bench_test(test_a_broken_ring_ends_the_drain),
 		bench_test(test_init_refuses_a_backend_that_cannot_do_what_is_offered),
+		bench_test(test_counters_start_over_when_they_are_cleared),
 		bench_test(test_init_wants_room_for_the_longest_request),
 		bench_test(test_init_checks_sizes_and_memory),
 		bench_test(test_memory_of_a_queue_is_bounded),
