@@ -56,10 +56,10 @@ static bool negotiate(struct machine *m)
 						.limits = &limits,
 						.serial = PROGRAM };
 	_Alignas(8) unsigned char space[VQB_BLK_CONFIG_BYTES];
-	uint64_t offer, wanted = VQB_RING_FEATURES | VQB_BLK_DRIVER_FEATURES;
+	uint64_t offer, wanted = VQB_RING_DEFAULTS | VQB_BLK_DRIVER_FEATURES;
 
 	/* The host offers. */
-	config.features = VQB_RING_FEATURES | VQB_BLK_DEVICE_FEATURES;
+	config.features = VQB_RING_DEFAULTS | VQB_BLK_DEVICE_FEATURES;
 	if (o->readonly)
 		config.features |= VQB_FEATURE(VQB_BLK_F_RO);
 	if (!o->event_idx)

@@ -62,10 +62,11 @@ struct vqb_device_config {
 	uint32_t max_pieces;
 	struct vqb_ring_at ring; /* size 0: none yet, reset or restore brings it */
 	const struct vqb_memory *memory;
+	const struct vqb_cache_ops *cache; /* kept; NULL: the ring and tables are coherent */
 };
 
 /* Memory of a device for rings of up to `size` entries, for static allocation. */
-#define VQB_DEVICE_BYTES(size) VQB_ROUND_UP(512u + 14u * (size_t)(size))
+#define VQB_DEVICE_BYTES(size) VQB_ROUND_UP(512u + 18u * (size_t)(size))
 
 /*
  * Bytes that vqb_device_init needs for this configuration: at most VQB_DEVICE_BYTES of its
@@ -155,7 +156,7 @@ struct vqb_need {
  * VQB_E_FAULT: the next chain names need->addr, which the map does not have for need->access.
  *   After these two that chain is not consumed and nothing of it is remembered: make room, or
  *   mend the map, and take again; or vqb_device_reject it.
- * VQB_E_BROKEN: nothing more is taken until reset; vqb_device_state tells why.
+ * VQB_E_BROKEN, VQB_E_NEEDS_RESET: nothing more is taken until reset; vqb_device_state tells why.
  *
  * `taken` and `need` must be there; `need` is written for VQB_E_NOSPC and VQB_E_FAULT only. Cost: per chain at most chain-limit
  * plus ring-size descriptor reads whatever the driver wrote, and a map lookup per extent touched.
@@ -268,7 +269,14 @@ VQB_API int32_t vqb_device_restore(struct vqb_device *dev, const struct vqb_ring
 				   const struct vqb_device_saved *saved);
 
 /*
- * VQB_OK: works. VQB_E_INVALID: has no ring. VQB_E_BROKEN: until reset, with the reason in *why
+ * The device gives up on its own account: nothing more is taken (take and state answer
+ * VQB_E_NEEDS_RESET), what is out can still be put and published. The transport sets
+ * DEVICE_NEEDS_RESET, as it does for a BROKEN queue. Nothing without a ring.
+ */
+VQB_API void vqb_device_needs_reset(struct vqb_device *dev);
+
+/*
+ * VQB_OK: works. VQB_E_INVALID: has no ring. VQB_E_NEEDS_RESET. VQB_E_BROKEN: until reset, with the reason in *why
  * (which may be NULL).
  */
 VQB_API int32_t vqb_device_state(const struct vqb_device *dev, struct vqb_reason *why);

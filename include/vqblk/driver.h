@@ -55,6 +55,7 @@ struct vqb_driver_config {
 	uint32_t max_table; /* segments a table holds; more than max_size counts as max_size */
 	uint32_t zero;
 	const struct vqb_indirect_policy *policy; /* copied; NULL: always */
+	const struct vqb_cache_ops *cache; /* kept; NULL: the ring and the tables are coherent */
 };
 
 /* Memory of a driver for rings of up to `size` entries, for static allocation. */
@@ -132,8 +133,17 @@ VQB_API uint32_t vqb_driver_postpone(struct vqb_driver *drv, uint32_t intent);
 /* Asks not to be notified. Advice only: notifications without a cause must be coped with. */
 VQB_API void vqb_driver_disarm(struct vqb_driver *drv);
 
+/*
+ * What to write to the device's notification register: the queue's number, and with
+ * VQB_F_NOTIFICATION_DATA above it, in bits 16 to 31, the available index that is exposed now.
+ * With VQB_F_ORDER_PLATFORM publish and turn have ordered that store behind the ring already;
+ * otherwise the barrier that a device register needs is the caller's.
+ */
+VQB_API uint32_t vqb_driver_notification(const struct vqb_driver *drv);
+
 enum vqb_done_flag {
 	VQB_DONE_OVERLONG = 1, /* the device claimed more bytes than it was lent; len is cut */
+	VQB_DONE_IMPLIED = 2,  /* IN_ORDER: covered by a later one's element; written in full */
 };
 
 /* A request that has come back. Only the first `len` writable bytes can be relied on. */
@@ -173,7 +183,35 @@ VQB_API int32_t vqb_driver_reset(struct vqb_driver *drv, const struct vqb_ring *
  */
 VQB_API int32_t vqb_driver_detach(struct vqb_driver *drv, void **tokens, uint32_t max, uint32_t *n);
 
-/* VQB_OK: works. VQB_E_INVALID: has no ring. VQB_E_BROKEN: until reset. */
+/*
+ * The transport has seen DEVICE_NEEDS_RESET: nothing more is added, published or reaped (add and
+ * state answer VQB_E_NEEDS_RESET) until the three steps of a reset. Nothing without a ring.
+ */
+VQB_API void vqb_driver_needs_reset(struct vqb_driver *drv);
+
+/* Where an idle queue stands, to be kept while the system sleeps or another program takes over. */
+struct vqb_driver_saved {
+	uint16_t avail; /* next available entry to write */
+	uint16_t used;  /* next used entry to reap: the same */
+};
+
+/*
+ * Reads out where the queue stands. The device keeps its state and the ring its contents.
+ * VQB_OK. VQB_E_BUSY: requests are in flight. Else as vqb_driver_state.
+ */
+VQB_API int32_t vqb_driver_save(const struct vqb_driver *drv, struct vqb_driver_saved *saved);
+
+/*
+ * Goes on with a ring whose device was not reset, at saved indices; nothing is written to it. A
+ * notification is owed by the next publish. The driver must have no ring, or nothing in flight.
+ *
+ * VQB_OK. VQB_E_INVALID: the ring is not usable, the two indices differ, or the ring in memory does not
+ * stand where they say. VQB_E_BUSY: tokens are still out. Cost: O(ring size).
+ */
+VQB_API int32_t vqb_driver_restore(struct vqb_driver *drv, const struct vqb_ring *ring,
+				   const struct vqb_driver_saved *saved);
+
+/* VQB_OK: works. VQB_E_INVALID: has no ring. VQB_E_BROKEN, VQB_E_NEEDS_RESET: until reset. */
 VQB_API int32_t vqb_driver_state(const struct vqb_driver *drv);
 
 /* Free descriptors of the ring. */

@@ -77,6 +77,52 @@ static inline void vqb_port_fence(void)
 #endif
 }
 
+/*
+ * The same for a peer that is not a CPU of this machine's coherent domain (VQB_F_ORDER_PLATFORM): as
+ * strong as a driver of hardware needs it. After the full fence even a store to a device register
+ * is ordered behind what came before.
+ */
+static inline void vqb_port_device_fence(void)
+{
+#if defined(__x86_64__) || defined(__i386__)
+	__asm__ volatile("mfence" ::: "memory");
+#elif defined(__aarch64__)
+	__asm__ volatile("dsb sy" ::: "memory");
+#elif defined(__riscv)
+	__asm__ volatile("fence iorw,iorw" ::: "memory");
+#else
+	__atomic_thread_fence(__ATOMIC_SEQ_CST);
+#endif
+}
+
+/* Loads before it are done before loads after it. */
+static inline void vqb_port_device_read_fence(void)
+{
+#if defined(__x86_64__) || defined(__i386__)
+	__asm__ volatile("lfence" ::: "memory");
+#elif defined(__aarch64__)
+	__asm__ volatile("dsb ld" ::: "memory");
+#elif defined(__riscv)
+	__asm__ volatile("fence ir,ir" ::: "memory");
+#else
+	__atomic_thread_fence(__ATOMIC_SEQ_CST);
+#endif
+}
+
+/* Stores before it are visible before stores after it. */
+static inline void vqb_port_device_write_fence(void)
+{
+#if defined(__x86_64__) || defined(__i386__)
+	__asm__ volatile("sfence" ::: "memory");
+#elif defined(__aarch64__)
+	__asm__ volatile("dsb st" ::: "memory");
+#elif defined(__riscv)
+	__asm__ volatile("fence ow,ow" ::: "memory");
+#else
+	__atomic_thread_fence(__ATOMIC_SEQ_CST);
+#endif
+}
+
 /* An index load: what the peer wrote before it stored this value is visible to loads after it. */
 static inline uint16_t vqb_port_load16_acquire(const void *p)
 {

@@ -67,9 +67,20 @@ struct vqb_layout {
  */
 VQB_API int32_t vqb_ring_layout(uint32_t size, uint32_t align, struct vqb_layout *layout);
 
-/* A ring as the driver sees it. `index` is the queue's number; `flags` and `zero` must be 0. */
+enum vqb_ring_flag {
+	/*
+	 * All numbers in the ring and in tables are big-endian: a legacy ring, whose byte order is
+	 * the guest's, of a big-endian guest. Only without VQB_F_VERSION_1, under which every ring
+	 * is little-endian.
+	 */
+	VQB_RING_BIG_ENDIAN = 1,
+};
+
+/* A ring as the driver sees it. `index` is the queue's number; `zero` must be 0. */
 struct vqb_ring {
-	uint32_t size, index, flags, zero;
+	uint32_t size, index;
+	uint32_t flags; /* enum vqb_ring_flag */
+	uint32_t zero;
 	/*
 	 * As negotiated. Bits of the device type are ignored; of the others only those of
 	 * VQB_RING_FEATURES are allowed, since another might change the format.
@@ -140,7 +151,17 @@ enum vqb_feature {
 #define VQB_RING_FEATURES                                                                          \
 	(VQB_FEATURE(VQB_F_INDIRECT_DESC) | VQB_FEATURE(VQB_F_EVENT_IDX) |                         \
 	 VQB_FEATURE(VQB_F_VERSION_1) | VQB_FEATURE(VQB_F_ACCESS_PLATFORM) |                       \
-	 VQB_FEATURE(VQB_F_RING_RESET))
+	 VQB_FEATURE(VQB_F_IN_ORDER) | VQB_FEATURE(VQB_F_ORDER_PLATFORM) |                         \
+	 VQB_FEATURE(VQB_F_NOTIFICATION_DATA) | VQB_FEATURE(VQB_F_RING_RESET))
+
+/*
+ * Of these, what to offer and to accept unless there is a reason for more: IN_ORDER binds the
+ * device, ORDER_PLATFORM costs stronger barriers, and NOTIFICATION_DATA needs a transport that
+ * carries it.
+ */
+#define VQB_RING_DEFAULTS                                                                          \
+	(VQB_RING_FEATURES & ~(VQB_FEATURE(VQB_F_IN_ORDER) | VQB_FEATURE(VQB_F_ORDER_PLATFORM) |   \
+			       VQB_FEATURE(VQB_F_NOTIFICATION_DATA)))
 
 /* Bits 0 to 23 and 50 to 63 belong to the device type. */
 #define VQB_TYPE_FEATURES (~(((UINT64_C(1) << 26) - 1) << 24))
@@ -170,6 +191,25 @@ VQB_API uint64_t vqb_features_mask(uint64_t available, uint64_t wanted,
  */
 VQB_API int32_t vqb_features_check(uint64_t offered, uint64_t accepted,
 				   const struct vqb_feature_rule *rule, uint32_t rules);
+
+/* ---- memory that is not coherent ---- */
+
+/*
+ * For a CPU whose cache does not see what the peer writes, or whose peer does not see the cache.
+ * The library flushes what it wrote to the ring and to tables before it makes that visible, and
+ * invalidates what it is about to read. The buffers of requests are their owner's to look after.
+ * Both are called with addresses and lengths as they come; each part of the ring, and the area of
+ * tables, must begin and end on a cache line of their own.
+ */
+struct vqb_cache_ops {
+	uint32_t struct_size; /* sizeof(struct vqb_cache_ops) */
+	uint32_t zero;
+	/* Write [at, at + bytes) back to memory; returns when it is there. */
+	void (*flush)(void *context, const void *at, size_t bytes);
+	/* Forget [at, at + bytes), so that the next load comes from memory. */
+	void (*invalidate)(void *context, const void *at, size_t bytes);
+	void *context;
+};
 
 /* ---- notifications ---- */
 

@@ -64,6 +64,11 @@ enum vqb_status {
 	 * index that jumps, a used id that was never lent). Sticky until the queue is reset.
 	 */
 	VQB_E_BROKEN = -8,
+	/*
+	 * The device has said (DEVICE_NEEDS_RESET), or was told to say, that it cannot go on. What is
+	 * in flight may or may not have been done, and won't come back. Sticky until reset.
+	 */
+	VQB_E_NEEDS_RESET = -13,
 
 	/* ---- the store's fault ---- */
 

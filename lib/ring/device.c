@@ -18,8 +18,8 @@
 
 struct lent {
 	uint32_t sequence;   /* of the take; 0: not out */
-	uint32_t writable;   /* bytes, at most 2^32 - 1 */
 	uint32_t generation; /* of the memory that its pieces point into */
+	uint64_t writable;   /* bytes */
 };
 
 /* The ring's parts in host memory. */
@@ -31,8 +31,7 @@ struct parts {
 struct vqb_device {
 	struct end end;
 	int32_t state; /* VQB_OK, VQB_E_INVALID without a ring, VQB_E_BROKEN */
-	uint32_t mask; /* ring size - 1 */
-	const struct vqb_le16 *avail;
+	const struct word16 *avail;
 	struct used_elem *used;
 	struct lent *lent;
 	uint16_t *order;
@@ -51,7 +50,7 @@ struct vqb_device {
 #define DEVICE_PER_ENTRY (sizeof(struct lent) + sizeof(uint16_t))
 
 _Static_assert(DEVICE_FIXED <= 512, "VQB_DEVICE_BYTES");
-_Static_assert(DEVICE_PER_ENTRY <= 14, "VQB_DEVICE_BYTES");
+_Static_assert(DEVICE_PER_ENTRY <= 18, "VQB_DEVICE_BYTES");
 
 /* ---- set-up ---- */
 
@@ -67,7 +66,8 @@ static uint32_t config_size(const struct vqb_device_config *config)
 {
 	uint32_t max_size;
 
-	if (!config || config->struct_size != sizeof(*config) || vqb_memory_check(config->memory))
+	if (!config || config->struct_size != sizeof(*config) || vqb_memory_check(config->memory) ||
+	    !cache_valid(config->cache))
 		return 0;
 	max_size = config->max_size ? config->max_size : config->ring.size;
 	if (!ring_size_valid(max_size))
@@ -114,7 +114,7 @@ static int32_t resolve(struct map *map, const struct vqb_ring_at *ring, struct p
 static void attach_parts(struct vqb_device *dev, const struct parts *parts)
 {
 	struct end *e = &dev->end;
-	const struct vqb_le16 *avail_ring = (const struct vqb_le16 *)(parts->avail + 1);
+	const struct word16 *avail_ring = (const struct word16 *)(parts->avail + 1);
 	struct used_elem *used_ring = (struct used_elem *)(parts->used + 1);
 	bool event_idx = ring_has(dev->ring.features, VQB_F_EVENT_IDX);
 
@@ -123,14 +123,21 @@ static void attach_parts(struct vqb_device *dev, const struct parts *parts)
 	dev->used = used_ring;
 	e->own = parts->used;
 	e->peer = parts->avail;
-	e->own_event = event_idx ? (struct vqb_le16 *)(used_ring + dev->ring.size) : NULL;
+	e->own_event = event_idx ? (struct word16 *)(used_ring + dev->ring.size) : NULL;
 	e->peer_event = event_idx ? avail_ring + dev->ring.size : NULL;
+}
+
+/* Nothing more is taken before a reset. */
+static VQB_COLD void stop(struct vqb_device *dev, int32_t state)
+{
+	dev->state = state;
+	dev->end.mode |= MODE_STOPPED;
 }
 
 /* Forgets the ring and everything that was taken from it. */
 static void let_go(struct vqb_device *dev)
 {
-	dev->state = VQB_E_INVALID;
+	stop(dev, VQB_E_INVALID);
 	for (uint32_t i = 0; i < dev->max_size; i++)
 		dev->lent[i].sequence = 0;
 	dev->ring.size = 0;
@@ -152,12 +159,13 @@ static int32_t start(struct vqb_device *dev, const struct vqb_ring_at *ring, uin
 	if (status)
 		return status;
 	dev->ring = *ring;
-	dev->mask = ring->size - 1;
+	dev->end.mask = ring->size - 1;
 	dev->rules.size = ring->size;
 	dev->rules.limit = dev->max_chain ? dev->max_chain : ring->size;
 	dev->rules.indirect = ring_has(ring->features, VQB_F_INDIRECT_DESC);
 	attach_parts(dev, &parts);
 	end_start(&dev->end, idx, idx);
+	dev->end.mode = dev->rules.mode = ring_mode(ring->flags, ring->features, dev->end.cache);
 	dev->state = VQB_OK;
 	return VQB_OK;
 }
@@ -176,6 +184,7 @@ int32_t vqb_device_init(void *mem, size_t bytes, const struct vqb_device_config 
 	memset(dev, 0, sizeof(*dev));
 	dev->max_size = config_size(config);
 	dev->max_chain = config->max_chain;
+	dev->end.cache = dev->rules.cache = config->cache;
 	dev->rules.max_pieces = config->max_pieces ? config->max_pieces : UINT32_MAX;
 	dev->lent = (struct lent *)((char *)mem + DEVICE_FIXED);
 	dev->order = (uint16_t *)(dev->lent + dev->max_size);
@@ -191,15 +200,15 @@ int32_t vqb_device_init(void *mem, size_t bytes, const struct vqb_device_config 
 static VQB_COLD int32_t broken(struct vqb_device *dev, enum vqb_rule rule, uint32_t index)
 {
 	dev->broken = (struct vqb_reason){ .rule = rule, .index = index };
-	dev->state = VQB_E_BROKEN;
+	stop(dev, VQB_E_BROKEN);
 	return VQB_E_BROKEN;
 }
 
 /* The head at the cursor, fetched once. One outside the ring, or one that is out, breaks it. */
-VQB_INLINE int32_t next_head(struct vqb_device *dev, uint32_t *head)
+VQB_INLINE int32_t next_head(struct vqb_device *dev, uint32_t *head, uint32_t mode)
 {
-	*head = load_le16(&dev->avail[dev->end.cursor & dev->mask]);
-	if (VQB_UNLIKELY(*head > dev->mask))
+	*head = load16(&dev->avail[dev->end.cursor & dev->end.mask], mode);
+	if (VQB_UNLIKELY(*head > dev->end.mask))
 		return broken(dev, VQB_RULE_HEAD, *head);
 	if (VQB_UNLIKELY(dev->lent[*head].sequence))
 		return broken(dev, VQB_RULE_TWICE, *head);
@@ -210,14 +219,17 @@ VQB_INLINE int32_t next_head(struct vqb_device *dev, uint32_t *head)
 VQB_INLINE struct vqb_ticket consume(struct vqb_device *dev, uint32_t head, uint64_t writable)
 {
 	struct lent *lent = &dev->lent[head];
+	uint32_t cursor = dev->end.cursor, sequence = dev->sequence + 1;
 
-	dev->sequence += dev->sequence == UINT32_MAX ? 2 : 1; /* 0 means "not out" */
-	lent->sequence = dev->sequence;
-	lent->writable = writable > UINT32_MAX ? UINT32_MAX : (uint32_t)writable;
-	lent->generation = dev->map.memory->generation;
-	dev->order[dev->end.cursor & dev->mask] = (uint16_t)head;
-	dev->end.cursor++;
-	return (struct vqb_ticket){ .head = (uint16_t)head, .seq = dev->sequence };
+	if (VQB_UNLIKELY(!sequence)) /* 0 means "not out" */
+		sequence = 1;
+	dev->sequence = sequence;
+	*lent = (struct lent){ .sequence = sequence,
+			       .generation = dev->map.memory->generation,
+			       .writable = writable };
+	dev->order[cursor & dev->end.mask] = (uint16_t)head;
+	dev->end.cursor = cursor + 1;
+	return (struct vqb_ticket){ .head = (uint16_t)head, .seq = sequence };
 }
 
 static VQB_COLD void consume_bad(struct vqb_device *dev, uint32_t head,
@@ -228,92 +240,125 @@ static VQB_COLD void consume_bad(struct vqb_device *dev, uint32_t head,
 	dev->count.bad_chains++;
 }
 
-/* Delivers the chain at `head`, which was walked with `status`: good, bad or not at all. */
-VQB_INLINE int32_t deliver(struct vqb_device *dev, const struct walk *w, uint32_t head,
-			   int32_t status, struct vqb_chain *chain, struct vqb_need *need)
+/* Delivers the chain at `head`, which was found bad, or not taken at all. */
+static VQB_COLD int32_t deliver_bad(struct vqb_device *dev, const struct walk *w, uint32_t head,
+				    int32_t status, struct vqb_chain *chain, struct vqb_need *need)
 {
-	dev->count.descriptors += w->reads;
-	if (VQB_UNLIKELY(status == VQB_E_NOSPC || status == VQB_E_FAULT)) {
+	if (status == VQB_E_NOSPC || status == VQB_E_FAULT) {
 		dev->count.faults += status == VQB_E_FAULT;
 		*need = w->need;
 		return status;
 	}
-	dev->count.indirect += w->table;
-	if (VQB_UNLIKELY(status)) {
-		consume_bad(dev, head, &w->reason, chain);
-		return VQB_OK;
-	}
-	chain->read_bytes = w->read_bytes;
-	chain->write_bytes = w->bytes - w->read_bytes;
-	chain->ticket = consume(dev, head, chain->write_bytes);
-	chain->piece = w->piece;
-	chain->readable = w->readable;
-	chain->writable = w->pieces - w->readable;
-	chain->status = VQB_OK;
-	chain->zero = 0;
+	dev->count.indirect += w->indirect;
+	consume_bad(dev, head, &w->reason, chain);
 	return VQB_OK;
 }
 
+/* Delivers the chain at `head`, which is good. */
+VQB_INLINE void deliver(struct vqb_device *dev, const struct walk *w, uint32_t head,
+			struct vqb_chain *chain)
+{
+	uint64_t writable = w->bytes - w->read_bytes;
+
+	dev->count.indirect += w->indirect;
+	chain->ticket = consume(dev, head, writable);
+	chain->piece = w->piece;
+	chain->readable = w->readable;
+	chain->writable = w->pieces - w->readable;
+	chain->read_bytes = w->read_bytes;
+	chain->write_bytes = writable;
+	chain->status = VQB_OK;
+	chain->zero = 0;
+}
+
 VQB_INLINE int32_t take_one(struct vqb_device *dev, struct walk *w, struct vqb_chain *chain,
-			    struct vqb_need *need)
+			    struct vqb_need *need, uint32_t mode)
 {
 	uint32_t head;
-	int32_t status = next_head(dev, &head);
+	int32_t status = next_head(dev, &head, mode);
 
 	if (VQB_UNLIKELY(status))
 		return status;
-	status = walk_chain(w, head);
-	return deliver(dev, w, head, status, chain, need);
+	status = mode == MODE_PLAIN ? walk_plain(w, head) : walk_chain(w, head);
+	dev->count.descriptors += w->reads;
+	if (VQB_UNLIKELY(status))
+		return deliver_bad(dev, w, head, status, chain, need);
+	deliver(dev, w, head, chain);
+	w->piece += w->pieces;
+	return VQB_OK;
 }
 
 /*
  * Finds out what is available when what was seen before is used up. An index that runs more
  * than a ring ahead breaks the queue (SR-DEV-30).
  */
-static int32_t look(struct vqb_device *dev)
+VQB_INLINE int32_t look(struct vqb_device *dev, uint32_t mode)
 {
 	struct end *e = &dev->end;
 	uint32_t ahead;
 
 	if (e->seen != e->cursor)
 		return VQB_OK;
-	ahead = end_ahead(e);
-	if (VQB_UNLIKELY(ahead > dev->mask + 1))
+	ahead = end_ahead(e, mode);
+	if (VQB_UNLIKELY(ahead > e->mask + 1))
 		return broken(dev, VQB_RULE_JUMPED, (uint16_t)(e->cursor + ahead));
 	e->seen += ahead;
+	if (mode & MODE_CACHE)
+		end_sync(e, e->cache->invalidate, e->peer, sizeof(struct word16), e->cursor,
+			 e->seen);
 	return VQB_OK;
+}
+
+/* Where the chains and pieces that are taken go to. */
+struct basket {
+	struct vqb_chain *chain;
+	uint32_t max;
+	struct vqb_piece *piece;
+	uint32_t room;
+};
+
+VQB_INLINE int32_t take(struct vqb_device *dev, const struct basket *to, uint32_t *taken,
+			struct vqb_need *need, uint32_t mode)
+{
+	int32_t status = look(dev, mode);
+	uint32_t n = 0, most = dev->end.seen - dev->end.cursor;
+	struct walk w; /* its first part is set here, the rest by each walk */
+
+	w.rules = &dev->rules;
+	w.map = &dev->map;
+	w.window = dev->map.window;
+	w.piece = to->piece;
+	most = most < to->max ? most : to->max;
+	while (!status && n < most) {
+		uint32_t left = to->room - (uint32_t)(w.piece - to->piece);
+
+		w.room = left < dev->rules.max_pieces ? left : dev->rules.max_pieces;
+		status = take_one(dev, &w, &to->chain[n], need, mode);
+		n += !status;
+	}
+	dev->count.chains += n;
+	*taken = n;
+	return status;
+}
+
+static VQB_COLD int32_t take_special(struct vqb_device *dev, const struct basket *to,
+				     uint32_t *taken, struct vqb_need *need)
+{
+	*taken = 0;
+	if (dev->state)
+		return dev->state == VQB_E_INVALID ? VQB_OK : dev->state;
+	return take(dev, to, taken, need, dev->end.mode);
 }
 
 int32_t vqb_device_take(struct vqb_device *dev, struct vqb_chain *chain, uint32_t max,
 			struct vqb_piece *piece, uint32_t room, uint32_t *taken,
 			struct vqb_need *need)
 {
-	struct walk w;
-	uint32_t n = 0, most;
-	int32_t status;
+	struct basket to = { .chain = chain, .max = max, .piece = piece, .room = room };
 
-	*taken = 0;
-	if (dev->state)
-		return dev->state == VQB_E_BROKEN ? VQB_E_BROKEN : VQB_OK;
-	status = look(dev);
-	most = dev->end.seen - dev->end.cursor;
-	most = most < max ? most : max;
-	w.rules = &dev->rules;
-	w.map = &dev->map;
-	w.piece = piece;
-	while (!status && n < most) {
-		uint32_t left = room - (uint32_t)(w.piece - piece);
-
-		w.room = left < dev->rules.max_pieces ? left : dev->rules.max_pieces;
-		status = take_one(dev, &w, &chain[n], need);
-		if (status)
-			break;
-		w.piece += chain[n].readable + chain[n].writable;
-		n++;
-	}
-	dev->count.chains += n;
-	*taken = n;
-	return status;
+	if (VQB_UNLIKELY(dev->end.mode))
+		return take_special(dev, &to, taken, need);
+	return take(dev, &to, taken, need, MODE_PLAIN);
 }
 
 int32_t vqb_device_reject(struct vqb_device *dev, struct vqb_chain *chain)
@@ -326,7 +371,7 @@ int32_t vqb_device_reject(struct vqb_device *dev, struct vqb_chain *chain)
 		return dev->state;
 	if (dev->end.cursor == dev->end.seen)
 		return VQB_E_INVALID;
-	status = next_head(dev, &head);
+	status = next_head(dev, &head, dev->end.mode);
 	if (status)
 		return status;
 	consume_bad(dev, head, &rejected, chain);
@@ -348,7 +393,7 @@ int32_t vqb_device_untake(struct vqb_device *dev, struct vqb_ticket ticket)
 {
 	if (vqb_device_holds(dev, ticket))
 		return VQB_E_STALE;
-	if (dev->order[(dev->end.cursor - 1) & dev->mask] != ticket.head)
+	if (dev->order[(dev->end.cursor - 1) & dev->end.mask] != ticket.head)
 		return VQB_E_INVALID;
 	dev->lent[ticket.head].sequence = 0;
 	dev->end.cursor--;
@@ -356,51 +401,98 @@ int32_t vqb_device_untake(struct vqb_device *dev, struct vqb_ticket ticket)
 	return VQB_OK;
 }
 
-int32_t vqb_device_put(struct vqb_device *dev, struct vqb_ticket ticket, uint32_t written)
+VQB_INLINE void write_used(struct vqb_device *dev, uint32_t head, uint32_t written, uint32_t mode)
 {
-	struct used_elem *elem;
+	struct used_elem *elem = &dev->used[dev->end.next & dev->end.mask];
 
-	if (VQB_UNLIKELY(vqb_device_holds(dev, ticket))) {
+	store32(&elem->id, head, mode);
+	store32(&elem->len, written, mode);
+	dev->end.next++;
+}
+
+VQB_INLINE int32_t put(struct vqb_device *dev, struct vqb_ticket ticket, uint32_t written,
+		       uint32_t mode)
+{
+	struct lent *lent = &dev->lent[ticket.head];
+
+	if (VQB_UNLIKELY(ticket.head >= dev->max_size || !ticket.seq ||
+			 lent->sequence != ticket.seq)) {
 		dev->count.stale++;
 		return VQB_E_STALE;
 	}
-	if (VQB_UNLIKELY(written > dev->lent[ticket.head].writable))
+	if (VQB_UNLIKELY(written > lent->writable))
 		return VQB_E_INVALID;
-	dev->lent[ticket.head].sequence = 0;
-	elem = &dev->used[dev->end.next & dev->mask];
-	store_le32(&elem->id, ticket.head);
-	store_le32(&elem->len, written);
-	dev->end.next++;
+	lent->sequence = 0;
+	write_used(dev, ticket.head, written, mode);
 	return VQB_OK;
+}
+
+int32_t vqb_device_put(struct vqb_device *dev, struct vqb_ticket ticket, uint32_t written)
+{
+	if (VQB_UNLIKELY(dev->end.mode))
+		return put(dev, ticket, written, dev->end.mode);
+	return put(dev, ticket, written, MODE_PLAIN);
 }
 
 /* ---- notifying: a broken queue still returns what is out, but asks for nothing ---- */
 
+/* What was put since the last expose goes to memory, where the driver can't look into the cache. */
+VQB_INLINE void flush_used(const struct vqb_device *dev, uint32_t mode)
+{
+	const struct end *e = &dev->end;
+
+	if (mode & MODE_CACHE)
+		end_sync(e, e->cache->flush, e->own, sizeof(struct used_elem), e->exposed, e->next);
+}
+
+enum notify_call { CALL_EXPOSE, CALL_PUBLISH, CALL_TURN };
+
+static VQB_COLD uint32_t notify_special(struct vqb_device *dev, enum notify_call call)
+{
+	struct end *e = &dev->end;
+
+	if (dev->state == VQB_E_INVALID)
+		return VQB_QUIET;
+	flush_used(dev, e->mode);
+	if (call == CALL_TURN && !dev->state)
+		return end_turn(e, e->mode);
+	if (call != CALL_EXPOSE)
+		return end_publish(e, e->mode);
+	end_expose(e, e->mode);
+	return VQB_QUIET;
+}
+
 void vqb_device_expose(struct vqb_device *dev)
 {
-	if (dev->state != VQB_E_INVALID)
-		end_expose(&dev->end);
+	if (VQB_UNLIKELY(dev->end.mode))
+		notify_special(dev, CALL_EXPOSE);
+	else
+		end_expose(&dev->end, MODE_PLAIN);
 }
 
 uint32_t vqb_device_publish(struct vqb_device *dev)
 {
-	return dev->state == VQB_E_INVALID ? VQB_QUIET : end_publish(&dev->end);
+	if (VQB_UNLIKELY(dev->end.mode))
+		return notify_special(dev, CALL_PUBLISH);
+	return end_publish(&dev->end, MODE_PLAIN);
 }
 
 uint32_t vqb_device_turn(struct vqb_device *dev)
 {
-	return dev->state ? vqb_device_publish(dev) : end_turn(&dev->end);
+	if (VQB_UNLIKELY(dev->end.mode))
+		return notify_special(dev, CALL_TURN);
+	return end_turn(&dev->end, MODE_PLAIN);
 }
 
 uint32_t vqb_device_arm(struct vqb_device *dev)
 {
-	return dev->state ? VQB_QUIET : end_arm(&dev->end, 0);
+	return dev->state ? VQB_QUIET : end_arm(&dev->end, 0, dev->end.mode);
 }
 
 void vqb_device_disarm(struct vqb_device *dev)
 {
 	if (!dev->state)
-		end_disarm(&dev->end);
+		end_disarm(&dev->end, dev->end.mode);
 }
 
 /* ---- starting over ---- */
@@ -408,6 +500,12 @@ void vqb_device_disarm(struct vqb_device *dev)
 int32_t vqb_device_reset(struct vqb_device *dev, const struct vqb_ring_at *ring)
 {
 	return start(dev, ring, 0);
+}
+
+void vqb_device_needs_reset(struct vqb_device *dev)
+{
+	if (dev->state != VQB_E_INVALID)
+		stop(dev, VQB_E_NEEDS_RESET);
 }
 
 int32_t vqb_device_save(const struct vqb_device *dev, struct vqb_device_saved *saved)
@@ -479,9 +577,9 @@ uint32_t vqb_device_in_flight(const struct vqb_device *dev)
 
 uint32_t vqb_device_pending(const struct vqb_device *dev)
 {
-	uint32_t ahead = dev->state ? 0 : end_ahead(&dev->end);
+	uint32_t ahead = dev->state ? 0 : end_ahead(&dev->end, dev->end.mode);
 
-	return ahead <= dev->mask + 1 ? ahead : 0;
+	return ahead <= dev->end.mask + 1 ? ahead : 0;
 }
 
 void vqb_device_read_counters(const struct vqb_device *dev, struct vqb_device_counters *out)

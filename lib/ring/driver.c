@@ -11,6 +11,10 @@
  * there is one run, going round, and a chain is simply "so many from here"; after one that came
  * out of order a chain may take several. The first run is kept at hand; the others are linked
  * through the slot of their first descriptor, and so are the runs of a chain that is out.
+ *
+ * With VQB_F_IN_ORDER there is always one run, starting at descriptor 0, which is just what the
+ * specification asks for then; and a request's place in the available ring is its place in the
+ * used ring, too.
  */
 #include <vqblk/driver.h>
 
@@ -48,16 +52,25 @@ struct tables {
 	uint16_t free; /* the first free one, or NO_TABLE */
 };
 
+/* IN_ORDER: the batch that is being reaped. A used element stands for all requests up to its own. */
+struct batch {
+	uint32_t left;   /* requests of it that are still out */
+	uint32_t len;    /* of the last one */
+	uint32_t oldest; /* head of the request that has been out longest */
+};
+
 struct vqb_driver {
 	struct end end;
-	int32_t state; /* VQB_OK, VQB_E_INVALID without a ring, VQB_E_BROKEN */
-	uint32_t mask; /* ring size - 1 */
+	int32_t state;        /* VQB_OK, VQB_E_INVALID without a ring, VQB_E_BROKEN */
+	uint32_t index;       /* the queue's number */
+	uint32_t notify_data; /* VQB_F_NOTIFICATION_DATA */
 	struct desc *desc;
-	struct vqb_le16 *avail;
+	struct word16 *avail;
 	const struct used_elem *used;
 	struct slot *slot;
 	struct free_runs free;
 	struct tables tables;
+	struct batch batch;
 	uint32_t policy;   /* enum vqb_indirect_kind */
 	uint32_t max_size; /* slots */
 	/* Requests and decisions are counted by `end`; count.requests is a mark in that. */
@@ -91,7 +104,8 @@ static uint32_t config_size(const struct vqb_driver_config *config)
 {
 	uint32_t max_size;
 
-	if (!config || config->struct_size != sizeof(*config) || config->zero)
+	if (!config || config->struct_size != sizeof(*config) || config->zero ||
+	    !cache_valid(config->cache))
 		return 0;
 	max_size = config->max_size ? config->max_size : config->ring.size;
 	if (!ring_size_valid(max_size))
@@ -161,27 +175,48 @@ static void ring_clear(const struct vqb_ring *ring)
 	memset(ring->used, 0, VQB_USED_BYTES(ring->size) - event);
 }
 
-static void ring_attach(struct vqb_driver *drv, const struct vqb_ring *ring)
+/* Takes hold of a ring whose two indices are `avail_idx` and `used_idx`. */
+static void ring_attach(struct vqb_driver *drv, const struct vqb_ring *ring, uint16_t idx)
 {
 	struct end *e = &drv->end;
-	struct vqb_le16 *avail_ring = (struct vqb_le16 *)((struct ring_head *)ring->avail + 1);
+	struct word16 *avail_ring = (struct word16 *)((struct ring_head *)ring->avail + 1);
 	struct used_elem *used_ring = (struct used_elem *)((struct ring_head *)ring->used + 1);
 	bool event_idx = ring_has(ring->features, VQB_F_EVENT_IDX);
 
-	ring_clear(ring);
-	drv->mask = ring->size - 1;
+	drv->index = ring->index;
+	drv->notify_data = ring_has(ring->features, VQB_F_NOTIFICATION_DATA);
 	drv->desc = ring->desc;
 	drv->avail = avail_ring;
 	drv->used = used_ring;
+	e->mask = ring->size - 1;
 	e->own = ring->avail;
 	e->peer = ring->used;
 	e->own_event = event_idx ? avail_ring + ring->size : NULL;
-	e->peer_event = event_idx ? (const struct vqb_le16 *)(used_ring + ring->size) : NULL;
-	end_start(e, 0, 0);
-	e->asked = 0; /* the ring says so: all zero */
+	e->peer_event = event_idx ? (const struct word16 *)(used_ring + ring->size) : NULL;
+	end_start(e, idx, idx);
 	slots_start(drv, ring->size);
 	tables_start(drv, ring->features);
+	drv->batch = (struct batch){ 0 };
+	e->mode = ring_mode(ring->flags, ring->features, e->cache);
 	drv->state = VQB_OK;
+}
+
+/* Starts on a ring from nothing. */
+static void ring_start(struct vqb_driver *drv, const struct vqb_ring *ring)
+{
+	ring_clear(ring);
+	ring_attach(drv, ring, 0);
+	drv->end.asked = 0; /* the ring says so: all zero */
+	end_flush(&drv->end, ring->desc, VQB_DESC_BYTES(ring->size), drv->end.mode);
+	end_flush(&drv->end, ring->avail, VQB_AVAIL_BYTES(ring->size), drv->end.mode);
+	end_flush(&drv->end, ring->used, VQB_USED_BYTES(ring->size), drv->end.mode);
+}
+
+/* Nothing goes on before a reset. */
+static VQB_COLD void stop(struct vqb_driver *drv, int32_t state)
+{
+	drv->state = state;
+	drv->end.mode |= MODE_STOPPED;
 }
 
 int32_t vqb_driver_init(void *mem, size_t bytes, const struct vqb_driver_config *config,
@@ -195,14 +230,15 @@ int32_t vqb_driver_init(void *mem, size_t bytes, const struct vqb_driver_config 
 	if (bytes < needed)
 		return VQB_E_TOOBIG;
 	memset(drv, 0, sizeof(*drv));
-	drv->state = VQB_E_INVALID;
+	drv->end.cache = config->cache;
+	stop(drv, VQB_E_INVALID);
 	drv->max_size = config_size(config);
 	drv->slot = (struct slot *)((char *)mem + DRIVER_FIXED);
-	drv->policy = config->policy ? config->policy->kind : VQB_INDIRECT_ALWAYS;
+	drv->policy = config->policy ? config->policy->kind : (uint32_t)VQB_INDIRECT_ALWAYS;
 	tables_init(drv, &config->tables, config->max_table);
 	slots_start(drv, 0);
 	if (config->ring.size)
-		ring_attach(drv, &config->ring);
+		ring_start(drv, &config->ring);
 	*out = drv;
 	return VQB_OK;
 }
@@ -211,7 +247,7 @@ int32_t vqb_driver_init(void *mem, size_t bytes, const struct vqb_driver_config 
 
 VQB_INLINE uint32_t index_after(const struct vqb_driver *drv, uint32_t at, uint32_t n)
 {
-	return (at + n) & drv->mask;
+	return (at + n) & drv->end.mask;
 }
 
 /* Makes the next run the first one, once that is used up. */
@@ -314,7 +350,7 @@ static void runs_heal(struct vqb_driver *drv)
 {
 	struct free_runs *f = &drv->free;
 
-	if (f->front == NO_RUN || f->total != drv->mask + 1)
+	if (f->front == NO_RUN || f->total != drv->end.mask + 1)
 		return;
 	f->length = (uint16_t)f->total;
 	f->front = f->last = NO_RUN;
@@ -322,9 +358,16 @@ static void runs_heal(struct vqb_driver *drv)
 
 /* ---- adding ---- */
 
+/* A request to add. */
+struct request {
+	const struct vqb_segment *seg;
+	uint32_t readable, writable;
+	void *token;
+};
+
 /* What became of writing a request's segments as descriptors. */
 struct sums {
-	uint64_t bytes, writable;
+	uint64_t bytes, readable;
 	bool wrong; /* a segment is empty, runs past 2^64 or has `zero` set */
 };
 
@@ -342,67 +385,65 @@ VQB_INLINE uint64_t segment_len(const struct vqb_segment *seg)
 }
 
 /*
- * Writes the segments of a request as `readable + writable` descriptors that lie behind each
- * other from entry `at` of a table on. Stops at a segment that is wrong.
+ * Writes a request as descriptors that lie behind each other from entry `at` of a table on. Stops
+ * at a segment that is wrong.
  */
-VQB_INLINE struct sums write_chain(struct desc *table, uint32_t at, const struct vqb_segment *seg,
-				   uint32_t readable, uint32_t writable)
+VQB_INLINE struct sums write_chain(struct desc *table, uint32_t at, const struct request *req,
+				   uint32_t mode)
 {
-	const struct vqb_segment *border = seg + readable, *last = border + writable - 1;
+	const struct vqb_segment *seg = req->seg, *border = seg + req->readable;
+	const struct vqb_segment *last = border + req->writable - 1;
 	uint64_t link = desc_rest(0, DESC_NEXT, at + 1), len;
-	struct desc *d = table + at;
-	struct sums sums = { 0 };
+	struct sums sums = { .wrong = true };
 
-	for (; seg < last; seg++, d++, link += desc_rest(0, 0, 1)) {
-		if (seg == border) {
-			link |= desc_rest(0, DESC_WRITE, 0);
-			sums.writable = sums.bytes;
-		}
+	for (struct desc *d = table + at;; seg++, d++) {
 		len = segment_len(seg);
 		if (VQB_UNLIKELY(!len))
-			goto wrong;
-		store_desc(d, seg->addr, len | link);
+			return sums;
+		if (seg == border) {
+			link |= desc_rest(0, DESC_WRITE, 0);
+			sums.readable = sums.bytes;
+		}
 		sums.bytes += len;
+		if (seg == last)
+			link &= desc_rest(0, DESC_WRITE, 0);
+		store_desc(d, seg->addr, len | link, mode);
+		if (seg == last)
+			break;
+		link += desc_rest(0, 0, 1);
 	}
-	len = segment_len(last);
-	if (VQB_UNLIKELY(!len))
-		goto wrong;
-	if (last == border)
-		sums.writable = sums.bytes;
-	store_desc(d, last->addr, desc_rest((uint32_t)len, writable ? DESC_WRITE : 0, 0));
-	sums.bytes += len;
-	sums.writable = writable ? sums.bytes - sums.writable : 0;
-	return sums;
-wrong:
-	sums.wrong = true;
+	if (!req->writable)
+		sums.readable = sums.bytes;
+	sums.wrong = false;
 	return sums;
 }
 
 /* The same in the runs that begin at `head`, which may also go round the end of the ring. */
 static VQB_COLD struct sums write_scattered(struct vqb_driver *drv, uint32_t head,
-					    const struct vqb_segment *seg, uint32_t readable,
-					    uint32_t writable)
+					    const struct request *req)
 {
-	uint32_t run = head, done = 0;
+	uint32_t run = head, done = 0, n = req->readable + req->writable;
 	struct sums sums = { 0 };
 
-	for (uint32_t i = 0; i < readable + writable; i++) {
+	for (uint32_t i = 0; i < n; i++) {
 		uint32_t at = index_after(drv, run, done++);
-		uint32_t flags = i < readable ? 0 : DESC_WRITE, next = 0;
-		uint64_t len = segment_len(&seg[i]);
+		uint32_t flags = i < req->readable ? 0 : DESC_WRITE, next = 0;
+		uint64_t len = segment_len(&req->seg[i]);
 
 		if (done == drv->slot[run].run) {
 			run = drv->slot[run].next_run;
 			done = 0;
 		}
-		if (i + 1 < readable + writable) {
+		if (i + 1 < n) {
 			flags |= DESC_NEXT;
 			next = index_after(drv, run, done);
 		}
 		sums.wrong |= !len;
 		sums.bytes += len;
-		sums.writable += flags & DESC_WRITE ? len : 0;
-		store_desc(&drv->desc[at], seg[i].addr, desc_rest((uint32_t)len, flags, next));
+		sums.readable += flags & DESC_WRITE ? 0 : len;
+		store_desc(&drv->desc[at], req->seg[i].addr, desc_rest((uint32_t)len, flags, next),
+			   drv->end.mode);
+		end_flush(&drv->end, &drv->desc[at], sizeof(struct desc), drv->end.mode);
 	}
 	return sums;
 }
@@ -416,73 +457,78 @@ VQB_INLINE int32_t sums_status(const struct sums *sums)
 }
 
 /* Enters a chain whose descriptors are written into the available ring. */
-VQB_INLINE void lend(struct vqb_driver *drv, uint32_t head, uint32_t held, uint64_t writable,
-		     void *token)
+VQB_INLINE void lend(struct vqb_driver *drv, uint32_t head, uint32_t held, const struct sums *sums,
+		     void *token, uint32_t mode)
 {
 	struct slot *slot = &drv->slot[head];
+	uint64_t writable = sums->bytes - sums->readable;
+	uint32_t next = drv->end.next;
 
 	slot->token = token;
 	slot->writable = writable > UINT32_MAX ? UINT32_MAX : (uint32_t)writable;
-	slot->position = drv->end.next;
+	slot->position = next;
 	slot->held = (uint16_t)held;
-	store_le16(&drv->avail[drv->end.next & drv->mask], (uint16_t)head);
-	drv->end.next++;
+	store16(&drv->avail[next & drv->end.mask], (uint16_t)head, mode);
+	drv->end.next = next + 1;
 }
 
-static VQB_COLD int32_t add_scattered(struct vqb_driver *drv, const struct vqb_segment *seg,
-				      uint32_t readable, uint32_t writable, void *token)
+static VQB_COLD int32_t add_scattered(struct vqb_driver *drv, const struct request *req)
 {
-	uint32_t head = runs_take_all(drv, readable + writable);
-	struct sums sums = write_scattered(drv, head, seg, readable, writable);
+	uint32_t n = req->readable + req->writable, head = runs_take_all(drv, n);
+	struct sums sums = write_scattered(drv, head, req);
 	int32_t status = sums_status(&sums);
 
 	if (status) {
 		runs_give(drv, head);
 		return status;
 	}
-	drv->count.descriptors += readable + writable;
-	lend(drv, head, HELD_DIRECT, sums.writable, token);
+	drv->count.descriptors += n;
+	lend(drv, head, HELD_DIRECT, &sums, req->token, drv->end.mode);
 	return VQB_OK;
 }
 
-VQB_INLINE int32_t add_direct(struct vqb_driver *drv, const struct vqb_segment *seg,
-			      uint32_t readable, uint32_t writable, void *token)
+/* Writes the descriptor that refers to table `number`, which holds `n`, and takes the table. */
+VQB_INLINE void refer(struct vqb_driver *drv, uint32_t head, uint32_t number, uint32_t n,
+		      uint32_t mode)
 {
-	uint32_t n = readable + writable, head = drv->free.at;
+	struct tables *t = &drv->tables;
+	size_t first = (size_t)number * t->length * sizeof(struct desc);
+
+	t->free = drv->slot[number].next_table;
+	store_desc(&drv->desc[head], t->addr + first,
+		   desc_rest(n * (uint32_t)sizeof(struct desc), DESC_INDIRECT, 0), mode);
+	drv->count.indirect++;
+}
+
+/* Adds a request in a table, or in descriptors that are free and do not go round the ring's end. */
+VQB_INLINE int32_t add_straight(struct vqb_driver *drv, const struct request *req, bool indirect,
+				uint32_t mode)
+{
+	uint32_t n = req->readable + req->writable, number = drv->tables.free;
+	uint32_t head = drv->free.at, held = indirect ? number : HELD_DIRECT, at = head;
+	struct desc *table = drv->desc;
 	struct sums sums;
 	int32_t status;
 
-	if (VQB_UNLIKELY(n > drv->free.length || head + n > drv->mask + 1))
-		return add_scattered(drv, seg, readable, writable, token);
+	if (indirect) {
+		table = drv->tables.host + (size_t)number * drv->tables.length;
+		at = 0;
+	}
 	/* Nothing is taken before the segments are known to be good. */
-	sums = write_chain(drv->desc, head, seg, readable, writable);
+	sums = write_chain(table, at, req, mode);
 	status = sums_status(&sums);
-	if (status)
+	if (VQB_UNLIKELY(status))
 		return status;
-	runs_take(drv, n);
+	end_flush(&drv->end, table + at, n * sizeof(struct desc), mode);
 	drv->count.descriptors += n;
-	lend(drv, head, HELD_DIRECT, sums.writable, token);
-	return VQB_OK;
-}
-
-VQB_INLINE int32_t add_indirect(struct vqb_driver *drv, const struct vqb_segment *seg,
-				uint32_t readable, uint32_t writable, void *token)
-{
-	struct tables *t = &drv->tables;
-	uint32_t n = readable + writable, number = t->free, head = drv->free.at;
-	size_t first = (size_t)number * t->length;
-	struct sums sums = write_chain(t->host + first, 0, seg, readable, writable);
-	int32_t status = sums_status(&sums);
-
-	if (status)
-		return status;
-	t->free = drv->slot[number].next_table;
-	store_desc(&drv->desc[head], t->addr + first * sizeof(struct desc),
-		   desc_rest(n * (uint32_t)sizeof(struct desc), DESC_INDIRECT, 0));
-	runs_take(drv, 1);
-	drv->count.descriptors += n + 1;
-	drv->count.indirect++;
-	lend(drv, head, number, sums.writable, token);
+	if (indirect) {
+		refer(drv, head, number, n, mode);
+		end_flush(&drv->end, drv->desc + head, sizeof(struct desc), mode);
+		drv->count.descriptors++;
+		n = 1;
+	}
+	runs_take(drv, n);
+	lend(drv, head, held, &sums, req->token, mode);
 	return VQB_OK;
 }
 
@@ -492,44 +538,93 @@ VQB_INLINE bool takes_table(const struct vqb_driver *drv, uint32_t n)
 	return n > 1 && n <= drv->tables.length && drv->tables.free != NO_TABLE && drv->free.total;
 }
 
-int32_t vqb_driver_add(struct vqb_driver *drv, const struct vqb_segment *seg, uint32_t readable,
-		       uint32_t writable, void *token)
+VQB_INLINE int32_t add(struct vqb_driver *drv, const struct request *req, uint32_t mode)
 {
-	uint32_t n = readable + writable;
+	uint32_t n = req->readable + req->writable;
+	bool indirect;
 
-	if (VQB_UNLIKELY(drv->state))
-		return drv->state;
-	if (VQB_UNLIKELY(n - 1 > drv->mask || n < readable))
-		return !readable && !writable ? VQB_E_INVALID : VQB_E_TOOBIG;
-	if (takes_table(drv, n))
-		return add_indirect(drv, seg, readable, writable, token);
+	if (VQB_UNLIKELY(n - 1 > drv->end.mask || n < req->readable))
+		return !req->readable && !req->writable ? VQB_E_INVALID : VQB_E_TOOBIG;
+	indirect = takes_table(drv, n);
+	if (VQB_LIKELY(indirect ||
+		       (n <= drv->free.length && drv->free.at + n <= drv->end.mask + 1)))
+		return add_straight(drv, req, indirect, mode);
 	if (n <= drv->free.total)
-		return add_direct(drv, seg, readable, writable, token);
+		return add_scattered(drv, req);
 	drv->count.no_room++;
 	return VQB_E_NOSPC;
 }
 
+static VQB_COLD int32_t add_special(struct vqb_driver *drv, const struct request *req)
+{
+	return drv->state ? drv->state : add(drv, req, drv->end.mode);
+}
+
+int32_t vqb_driver_add(struct vqb_driver *drv, const struct vqb_segment *seg, uint32_t readable,
+		       uint32_t writable, void *token)
+{
+	struct request req = {
+		.seg = seg, .readable = readable, .writable = writable, .token = token
+	};
+
+	if (VQB_UNLIKELY(drv->end.mode))
+		return add_special(drv, &req);
+	return add(drv, &req, MODE_PLAIN);
+}
+
 /* ---- notifying ---- */
+
+/* What was added since the last expose goes to memory, where the device can't look into the cache. */
+VQB_INLINE void flush_avail(const struct vqb_driver *drv, uint32_t mode)
+{
+	const struct end *e = &drv->end;
+
+	if (mode & MODE_CACHE)
+		end_sync(e, e->cache->flush, e->own, sizeof(struct word16), e->exposed, e->next);
+}
+
+enum notify_call { CALL_EXPOSE, CALL_PUBLISH, CALL_TURN };
+
+static VQB_COLD uint32_t notify_special(struct vqb_driver *drv, enum notify_call call)
+{
+	struct end *e = &drv->end;
+
+	if (drv->state)
+		return VQB_QUIET;
+	flush_avail(drv, e->mode);
+	if (call == CALL_PUBLISH)
+		return end_publish(e, e->mode);
+	if (call == CALL_TURN)
+		return end_turn(e, e->mode);
+	end_expose(e, e->mode);
+	return VQB_QUIET;
+}
 
 void vqb_driver_expose(struct vqb_driver *drv)
 {
-	if (!drv->state)
-		end_expose(&drv->end);
+	if (VQB_UNLIKELY(drv->end.mode))
+		notify_special(drv, CALL_EXPOSE);
+	else
+		end_expose(&drv->end, MODE_PLAIN);
 }
 
 uint32_t vqb_driver_publish(struct vqb_driver *drv)
 {
-	return drv->state ? VQB_QUIET : end_publish(&drv->end);
+	if (VQB_UNLIKELY(drv->end.mode))
+		return notify_special(drv, CALL_PUBLISH);
+	return end_publish(&drv->end, MODE_PLAIN);
 }
 
 uint32_t vqb_driver_turn(struct vqb_driver *drv)
 {
-	return drv->state ? VQB_QUIET : end_turn(&drv->end);
+	if (VQB_UNLIKELY(drv->end.mode))
+		return notify_special(drv, CALL_TURN);
+	return end_turn(&drv->end, MODE_PLAIN);
 }
 
 uint32_t vqb_driver_arm(struct vqb_driver *drv)
 {
-	return drv->state ? VQB_QUIET : end_arm(&drv->end, 0);
+	return drv->state ? VQB_QUIET : end_arm(&drv->end, 0, drv->end.mode);
 }
 
 /* Requests that the device can complete. */
@@ -548,13 +643,18 @@ uint32_t vqb_driver_postpone(struct vqb_driver *drv, uint32_t intent)
 		wanted = wanted * 3 / 4;
 	else if (intent != VQB_POSTPONE_EMPTIED)
 		wanted /= 4;
-	return end_arm(&drv->end, drv->end.own_event && wanted ? wanted - 1 : 0);
+	return end_arm(&drv->end, drv->end.own_event && wanted ? wanted - 1 : 0, drv->end.mode);
 }
 
 void vqb_driver_disarm(struct vqb_driver *drv)
 {
 	if (!drv->state)
-		end_disarm(&drv->end);
+		end_disarm(&drv->end, drv->end.mode);
+}
+
+uint32_t vqb_driver_notification(const struct vqb_driver *drv)
+{
+	return drv->index | (drv->notify_data ? (drv->end.exposed & 0xffff) << 16 : 0);
 }
 
 /* ---- reaping ---- */
@@ -563,18 +663,21 @@ void vqb_driver_disarm(struct vqb_driver *drv)
  * Completions to reap. The device's index is looked at when what was seen is used up; one that
  * runs past what was lent breaks the queue (SR-DRV-41).
  */
-static uint32_t reapable(struct vqb_driver *drv)
+VQB_INLINE uint32_t reapable(struct vqb_driver *drv, uint32_t mode)
 {
 	struct end *e = &drv->end;
 	uint32_t ahead;
 
 	if (e->seen == e->cursor) {
-		ahead = end_ahead(e);
+		ahead = end_ahead(e, mode);
 		if (VQB_UNLIKELY(ahead > lent(drv))) {
-			drv->state = VQB_E_BROKEN;
+			stop(drv, VQB_E_BROKEN);
 			return 0;
 		}
 		e->seen += ahead;
+		if (mode & MODE_CACHE)
+			end_sync(e, e->cache->invalidate, e->peer, sizeof(struct used_elem),
+				 e->cursor, e->seen);
 	}
 	return e->seen - e->cursor;
 }
@@ -587,7 +690,7 @@ VQB_INLINE bool is_lent(const struct vqb_driver *drv, uint32_t id)
 {
 	const struct end *e = &drv->end;
 
-	return id <= drv->mask && drv->slot[id].held != HELD_NOT &&
+	return id <= e->mask && drv->slot[id].held != HELD_NOT &&
 	       e->next - 1 - drv->slot[id].position >= e->next - e->exposed;
 }
 
@@ -619,25 +722,87 @@ VQB_INLINE void finish(struct vqb_driver *drv, uint32_t head, uint32_t len, stru
 	take_back(drv, head);
 }
 
-uint32_t vqb_driver_reap(struct vqb_driver *drv, struct vqb_done *done, uint32_t max)
+VQB_INLINE uint32_t reap(struct vqb_driver *drv, struct vqb_done *done, uint32_t max, uint32_t mode)
 {
-	uint32_t n, pending;
+	uint32_t n, pending = reapable(drv, mode);
 
-	if (drv->state)
-		return 0;
-	pending = reapable(drv);
 	pending = pending < max ? pending : max;
 	for (n = 0; n < pending; n++) {
-		const struct used_elem *elem = &drv->used[drv->end.cursor & drv->mask];
-		uint32_t id = load_le32(&elem->id), len = load_le32(&elem->len);
+		const struct used_elem *elem = &drv->used[drv->end.cursor & drv->end.mask];
+		uint32_t id = load32(&elem->id, mode), len = load32(&elem->len, mode);
 
 		if (VQB_UNLIKELY(!is_lent(drv, id))) {
-			drv->state = VQB_E_BROKEN;
+			stop(drv, VQB_E_BROKEN);
 			break;
 		}
 		finish(drv, id, len, &done[n]);
 		drv->end.cursor++;
 	}
+	return n;
+}
+
+/*
+ * IN_ORDER: fetches the element at the cursor, which stands for all requests up to its own. That one
+ * must be out, and the index must have moved as far.
+ */
+static bool next_batch(struct vqb_driver *drv)
+{
+	const struct end *e = &drv->end;
+	const struct used_elem *elem = &drv->used[e->cursor & e->mask];
+	uint32_t id = load32(&elem->id, e->mode), ahead;
+
+	if (!is_lent(drv, id))
+		return false;
+	ahead = drv->slot[id].position - e->cursor;
+	if (ahead >= e->seen - e->cursor)
+		return false;
+	drv->batch.left = ahead + 1;
+	drv->batch.len = load32(&elem->len, e->mode);
+	return true;
+}
+
+/* One request of a batch. All but the last were written in full, or they would have ended it. */
+static void finish_in_order(struct vqb_driver *drv, struct vqb_done *done)
+{
+	struct batch *b = &drv->batch;
+	uint32_t head = b->oldest, implied = --b->left;
+
+	b->oldest = index_after(drv, head, drv->slot[head].run);
+	finish(drv, head, implied ? drv->slot[head].writable : b->len, done);
+	if (implied)
+		done->flags |= VQB_DONE_IMPLIED;
+	drv->end.cursor++;
+}
+
+static uint32_t reap_in_order(struct vqb_driver *drv, struct vqb_done *done, uint32_t max)
+{
+	uint32_t n, pending = reapable(drv, drv->end.mode);
+
+	pending = pending < max ? pending : max;
+	for (n = 0; n < pending; n++) {
+		if (!drv->batch.left && !next_batch(drv)) {
+			stop(drv, VQB_E_BROKEN);
+			break;
+		}
+		finish_in_order(drv, &done[n]);
+	}
+	return n;
+}
+
+static VQB_COLD uint32_t reap_special(struct vqb_driver *drv, struct vqb_done *done, uint32_t max)
+{
+	if (drv->state)
+		return 0;
+	if (drv->end.mode & MODE_IN_ORDER)
+		return reap_in_order(drv, done, max);
+	return reap(drv, done, max, drv->end.mode);
+}
+
+uint32_t vqb_driver_reap(struct vqb_driver *drv, struct vqb_done *done, uint32_t max)
+{
+	uint32_t n = VQB_UNLIKELY(drv->end.mode) ? reap_special(drv, done, max)
+						 : reap(drv, done, max, MODE_PLAIN);
+
 	runs_heal(drv);
 	drv->count.completions += n;
 	return n;
@@ -648,14 +813,53 @@ uint32_t vqb_driver_reap(struct vqb_driver *drv, struct vqb_done *done, uint32_t
 int32_t vqb_driver_reset(struct vqb_driver *drv, const struct vqb_ring *ring)
 {
 	if (!ring) {
-		drv->state = VQB_E_INVALID;
+		stop(drv, VQB_E_INVALID);
 		return VQB_OK;
 	}
 	if (!ring_usable(ring, drv->max_size))
 		return VQB_E_INVALID;
 	if (vqb_driver_in_flight(drv))
 		return VQB_E_BUSY;
-	ring_attach(drv, ring);
+	ring_start(drv, ring);
+	return VQB_OK;
+}
+
+void vqb_driver_needs_reset(struct vqb_driver *drv)
+{
+	if (drv->state != VQB_E_INVALID)
+		stop(drv, VQB_E_NEEDS_RESET);
+}
+
+int32_t vqb_driver_save(const struct vqb_driver *drv, struct vqb_driver_saved *saved)
+{
+	if (drv->state)
+		return drv->state;
+	if (vqb_driver_in_flight(drv))
+		return VQB_E_BUSY;
+	saved->avail = saved->used = (uint16_t)drv->end.cursor;
+	return VQB_OK;
+}
+
+/* Are both indices in memory at `idx`, as on a ring that was saved with nothing in flight? */
+static bool ring_stands_at(const struct vqb_driver *drv, const struct vqb_ring *ring, uint16_t idx)
+{
+	uint32_t mode = ring_mode(ring->flags, ring->features, drv->end.cache);
+	const struct ring_head *avail = ring->avail, *used = ring->used;
+
+	end_invalidate(&drv->end, &used->idx, sizeof(used->idx), mode);
+	return load16(&avail->idx, mode) == idx && load16(&used->idx, mode) == idx;
+}
+
+int32_t vqb_driver_restore(struct vqb_driver *drv, const struct vqb_ring *ring,
+			   const struct vqb_driver_saved *saved)
+{
+	if (!ring_usable(ring, drv->max_size) || saved->avail != saved->used)
+		return VQB_E_INVALID;
+	if (vqb_driver_in_flight(drv))
+		return VQB_E_BUSY;
+	if (!ring_stands_at(drv, ring, saved->avail))
+		return VQB_E_INVALID;
+	ring_attach(drv, ring, saved->avail);
 	return VQB_OK;
 }
 
@@ -695,7 +899,7 @@ uint32_t vqb_driver_in_flight(const struct vqb_driver *drv)
 
 uint32_t vqb_driver_pending(const struct vqb_driver *drv)
 {
-	uint32_t ahead = drv->state ? 0 : end_ahead(&drv->end);
+	uint32_t ahead = drv->state ? 0 : end_ahead(&drv->end, drv->end.mode);
 
 	return ahead <= lent(drv) ? ahead : 0;
 }

@@ -25,16 +25,19 @@
 #include "split.h"
 
 struct end {
+	uint32_t mode; /* 0: plain and working */
+	uint32_t mask; /* ring size - 1 */
 	struct ring_head *own;
 	const struct ring_head *peer;
-	struct vqb_le16 *own_event;        /* NULL without EVENT_IDX, as the next one: */
-	const struct vqb_le16 *peer_event; /* then the event words are never touched (K12) */
+	struct word16 *own_event;        /* NULL without EVENT_IDX, as the next one: */
+	const struct word16 *peer_event; /* then the event words are never touched (K12) */
 	uint32_t next, exposed, decided;
 	uint32_t cursor, seen;
 	uint32_t asked;   /* last wish stored (an event or a flag), so as not to store it again */
 	bool owed;        /* the next decision is NOTIFY: the last index announced is not known */
 	uint64_t written; /* entries of the own ring, ever, but for those not yet exposed */
 	uint64_t notified, suppressed;
+	const struct vqb_cache_ops *cache; /* NULL: coherent */
 };
 
 #define ASKED_UNKNOWN UINT32_MAX
@@ -55,40 +58,109 @@ static inline uint64_t end_written(const struct end *e)
 	return e->written + (e->next - e->exposed);
 }
 
-/* Entries that the peer has put there and this side has not consumed, as the peer says. */
-static inline uint16_t end_ahead(const struct end *e)
+/* ---- memory that is not coherent ---- */
+
+VQB_INLINE void end_flush(const struct end *e, const void *at, size_t bytes, uint32_t mode)
 {
-	return (uint16_t)(load_le16_acquire(&e->peer->idx) - e->cursor);
+	if (mode & MODE_CACHE)
+		e->cache->flush(e->cache->context, at, bytes);
 }
 
-static inline void end_expose(struct end *e)
+VQB_INLINE void end_invalidate(const struct end *e, const void *at, size_t bytes, uint32_t mode)
+{
+	if (mode & MODE_CACHE)
+		e->cache->invalidate(e->cache->context, at, bytes);
+}
+
+/*
+ * Calls `op` for the entries of a ring, `each` bytes long, at the positions from `from` up to, not
+ * including, `to`: one or two stretches.
+ */
+static inline void end_sync(const struct end *e, void (*op)(void *, const void *, size_t),
+			    const struct ring_head *ring, size_t each, uint32_t from, uint32_t to)
+{
+	const char *entry = (const char *)(ring + 1);
+	uint32_t at = from & e->mask, n = to - from;
+	uint32_t first = n < e->mask + 1 - at ? n : e->mask + 1 - at;
+
+	if (first)
+		op(e->cache->context, entry + at * each, first * each);
+	if (n > first)
+		op(e->cache->context, entry, (n - first) * each);
+}
+
+/* ---- barriers ---- */
+
+VQB_INLINE void end_fence(uint32_t mode)
+{
+	if (mode & MODE_PLATFORM)
+		vqb_port_device_fence();
+	else
+		vqb_port_fence();
+}
+
+VQB_INLINE uint16_t load_idx(const struct end *e, uint32_t mode)
+{
+	uint16_t idx;
+
+	end_invalidate(e, &e->peer->idx, sizeof(e->peer->idx), mode);
+	idx = order16(vqb_port_load16_acquire(&e->peer->idx), mode);
+	if (mode & MODE_PLATFORM)
+		vqb_port_device_read_fence();
+	return idx;
+}
+
+VQB_INLINE void store_idx(struct end *e, uint32_t mode)
+{
+	if (mode & MODE_PLATFORM)
+		vqb_port_device_write_fence();
+	vqb_port_store16_release(&e->own->idx, order16((uint16_t)e->next, mode));
+	end_flush(e, &e->own->idx, sizeof(e->own->idx), mode);
+}
+
+/* ---- the protocol ---- */
+
+/* Entries that the peer has put there and this side has not consumed, as the peer says. */
+VQB_INLINE uint16_t end_ahead(const struct end *e, uint32_t mode)
+{
+	return (uint16_t)(load_idx(e, mode) - e->cursor);
+}
+
+VQB_INLINE void end_expose(struct end *e, uint32_t mode)
 {
 	if (e->exposed == e->next)
 		return;
-	store_le16_release(&e->own->idx, (uint16_t)e->next);
+	store_idx(e, mode);
 	e->written += e->next - e->exposed;
 	e->exposed = e->next;
 	/* From here on the distance to the last decision is ambiguous in 16 bits. */
-	if (e->exposed - e->decided >= 65535)
+	if (VQB_UNLIKELY(e->exposed - e->decided >= 65535))
 		e->owed = true;
 }
 
-static inline bool end_undecided(const struct end *e)
+VQB_INLINE bool end_undecided(const struct end *e)
 {
 	return e->exposed != e->decided || e->owed;
 }
 
-/* After expose and a full fence: did the peer ask to hear of what is not decided about yet? */
-static inline uint32_t end_decide(struct end *e)
+/* Did the peer ask to hear of what is not decided about yet? */
+VQB_INLINE bool end_due(const struct end *e, uint32_t mode)
 {
-	bool due, fresh = e->exposed != e->decided;
+	if (e->peer_event) {
+		end_invalidate(e, e->peer_event, sizeof(*e->peer_event), mode);
+		return event_due(load16(e->peer_event, mode), (uint16_t)e->exposed,
+				 (uint16_t)e->decided) ||
+		       e->owed;
+	}
+	end_invalidate(e, &e->peer->flags, sizeof(e->peer->flags), mode);
+	return !(load16(&e->peer->flags, mode) & FLAG_QUIET);
+}
 
-	if (e->peer_event)
-		due = event_due(load_le16(e->peer_event), (uint16_t)e->exposed,
-				(uint16_t)e->decided) ||
-		      e->owed;
-	else
-		due = !(load_le16(&e->peer->flags) & FLAG_QUIET);
+/* After expose and a full fence. */
+VQB_INLINE uint32_t end_decide(struct end *e, uint32_t mode)
+{
+	bool due = end_due(e, mode), fresh = e->exposed != e->decided;
+
 	e->decided = e->exposed;
 	e->owed = false;
 	if (!due) {
@@ -99,71 +171,73 @@ static inline uint32_t end_decide(struct end *e)
 	return VQB_NOTIFY;
 }
 
-static inline uint32_t end_publish(struct end *e)
+VQB_INLINE uint32_t end_publish(struct end *e, uint32_t mode)
 {
-	end_expose(e);
+	end_expose(e, mode);
 	if (!end_undecided(e))
 		return VQB_QUIET;
-	vqb_port_fence(); /* the index is visible before the peer's wish is read (SR-DRV-35) */
-	return end_decide(e);
+	end_fence(mode); /* the index is visible before the peer's wish is read (SR-DRV-35) */
+	return end_decide(e, mode);
 }
 
-static inline void end_ask_event(struct end *e, uint16_t event)
+VQB_INLINE void end_ask_event(struct end *e, uint16_t event, uint32_t mode)
 {
 	if (e->asked == event)
 		return;
-	store_le16(e->own_event, event);
+	store16(e->own_event, event, mode);
+	end_flush(e, e->own_event, sizeof(*e->own_event), mode);
 	e->asked = event;
 }
 
-static inline void end_ask_flag(struct end *e, uint32_t flag)
+VQB_INLINE void end_ask_flag(struct end *e, uint32_t flag, uint32_t mode)
 {
 	if (e->asked == flag)
 		return;
-	store_le16(&e->own->flags, (uint16_t)flag);
+	store16(&e->own->flags, (uint16_t)flag, mode);
+	end_flush(e, &e->own->flags, sizeof(e->own->flags), mode);
 	e->asked = flag;
 }
 
 /* Stores the wish to hear of the peer's entry `cursor + skip`. The fence is the caller's. */
-static inline void end_ask(struct end *e, uint32_t skip)
+VQB_INLINE void end_ask(struct end *e, uint32_t skip, uint32_t mode)
 {
 	if (e->own_event)
-		end_ask_event(e, (uint16_t)(e->cursor + skip));
+		end_ask_event(e, (uint16_t)(e->cursor + skip), mode);
 	else
-		end_ask_flag(e, 0);
+		end_ask_flag(e, 0, mode);
 }
 
 /* MORE: more than `skip` of the peer's entries are there. */
-static inline uint32_t end_arm(struct end *e, uint32_t skip)
+VQB_INLINE uint32_t end_arm(struct end *e, uint32_t skip, uint32_t mode)
 {
-	end_ask(e, skip);
-	vqb_port_fence(); /* the wish is visible before the peer's index is read (SR-DRV-37) */
-	return end_ahead(e) > skip ? VQB_MORE : VQB_QUIET;
+	end_ask(e, skip, mode);
+	end_fence(mode); /* the wish is visible before the peer's index is read (SR-DRV-37) */
+	return end_ahead(e, mode) > skip ? VQB_MORE : VQB_QUIET;
 }
 
 /* Publish and arm with one fence, which orders both stores before both loads. */
-static inline uint32_t end_turn(struct end *e)
+VQB_INLINE uint32_t end_turn(struct end *e, uint32_t mode)
 {
 	uint32_t answer = VQB_QUIET;
 
-	end_expose(e);
-	end_ask(e, 0);
-	vqb_port_fence();
+	end_expose(e, mode);
+	end_ask(e, 0, mode);
+	end_fence(mode);
 	if (end_undecided(e))
-		answer = end_decide(e);
-	return end_ahead(e) ? answer | VQB_MORE : answer;
+		answer = end_decide(e, mode);
+	return end_ahead(e, mode) ? answer | VQB_MORE : answer;
 }
 
 /*
  * With EVENT_IDX an event that lies behind the cursor is as good as none for half a turn of the
  * index, so there is nothing to store unless the wish is still ahead.
  */
-static inline void end_disarm(struct end *e)
+VQB_INLINE void end_disarm(struct end *e, uint32_t mode)
 {
 	if (!e->own_event)
-		end_ask_flag(e, FLAG_QUIET);
+		end_ask_flag(e, FLAG_QUIET, mode);
 	else if (e->asked == ASKED_UNKNOWN || (uint16_t)(e->asked - e->cursor) < 0x8000)
-		end_ask_event(e, (uint16_t)(e->cursor - 1));
+		end_ask_event(e, (uint16_t)(e->cursor - 1), mode);
 }
 
 #endif

@@ -50,6 +50,27 @@ static const struct vqb_extent *array_find(const struct vqb_memory *memory, uint
 	return low ? &memory->sorted[low - 1] : NULL;
 }
 
+static bool extent_covers(const struct vqb_extent *e, uint64_t addr, uint32_t access)
+{
+	return addr - e->addr < e->len && (e->access & access);
+}
+
+/* The window used last is looked at first. */
+static void *window_open(struct map *map, const struct vqb_extent *e, uint64_t addr,
+			 uint64_t *avail)
+{
+	uint64_t offset = addr - e->addr;
+
+	map->window[1] = map->window[0];
+	map->window[0] = (struct window){
+		.addr = e->addr,
+		.len = { e->access & VQB_READ ? e->len : 0, e->access & VQB_WRITE ? e->len : 0 },
+		.host = e->host,
+	};
+	*avail = e->len - offset;
+	return (char *)e->host + (size_t)offset;
+}
+
 void *map_search(struct map *map, uint64_t addr, uint32_t access, uint64_t *avail)
 {
 	const struct vqb_memory *memory = map->memory;
@@ -63,9 +84,7 @@ void *map_search(struct map *map, uint64_t addr, uint32_t access, uint64_t *avai
 			return NULL;
 		found = &asked;
 	}
-	map->cached[1] = map->cached[0];
-	map->cached[0] = *found;
-	return extent_at(&map->cached[0], addr, avail);
+	return window_open(map, found, addr, avail);
 }
 
 bool map_covers(struct map *map, uint64_t *addr, uint64_t len, uint32_t access)

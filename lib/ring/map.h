@@ -3,7 +3,7 @@
  * map.h: one queue's view of guest memory: the shared map, and the two extents used last.
  *
  * Two, because requests alternate between a region with their headers and one with their data.
- * An empty cache entry has length 0, so that no address is in it.
+ * An empty window has length 0, so that no address is in it.
  */
 #ifndef RING_MAP_H
 #define RING_MAP_H
@@ -14,8 +14,15 @@
 
 #include "split.h"
 
+/* An extent as it is looked up: nothing is there for an access that it does not allow. */
+struct window {
+	uint64_t addr;
+	uint64_t len[2]; /* for VQB_READ, for VQB_WRITE: see window_len */
+	char *host;
+};
+
 struct map {
-	struct vqb_extent cached[2];
+	struct window window[2];
 	const struct vqb_memory *memory;
 };
 
@@ -24,17 +31,18 @@ void map_init(struct map *map, const struct vqb_memory *memory);
 /* As map_find, after the cache has missed. */
 void *map_search(struct map *map, uint64_t addr, uint32_t access, uint64_t *avail);
 
-static inline bool extent_covers(const struct vqb_extent *e, uint64_t addr, uint32_t access)
+/* `access` is VQB_READ or VQB_WRITE. */
+VQB_INLINE uint64_t window_len(const struct window *w, uint32_t access)
 {
-	return addr - e->addr < e->len && (e->access & access) == access;
+	return w->len[access >> 1];
 }
 
-static inline void *extent_at(const struct vqb_extent *e, uint64_t addr, uint64_t *avail)
+/* Does the window hold `len` bytes, at least 1, at `offset`? */
+VQB_INLINE bool window_holds(const struct window *w, uint64_t offset, uint32_t len, uint32_t access)
 {
-	uint64_t offset = addr - e->addr;
+	uint64_t room = window_len(w, access);
 
-	*avail = e->len - offset;
-	return (char *)e->host + (size_t)offset;
+	return len <= room && offset <= room - len;
 }
 
 /*
@@ -43,31 +51,26 @@ static inline void *extent_at(const struct vqb_extent *e, uint64_t addr, uint64_
  */
 static inline void *map_find(struct map *map, uint64_t addr, uint32_t access, uint64_t *avail)
 {
-	for (uint32_t i = 0; i < 2; i++)
-		if (VQB_LIKELY(extent_covers(&map->cached[i], addr, access)))
-			return extent_at(&map->cached[i], addr, avail);
-	return map_search(map, addr, access, avail);
-}
+	for (uint32_t i = 0; i < 2; i++) {
+		const struct window *w = &map->window[i];
+		uint64_t offset = addr - w->addr, len = window_len(w, access);
 
-/* The extent used last that has `addr`, or NULL. */
-static inline const struct vqb_extent *map_cached(const struct map *map, uint64_t addr,
-						  uint32_t access)
-{
-	for (uint32_t i = 0; i < 2; i++)
-		if (extent_covers(&map->cached[i], addr, access))
-			return &map->cached[i];
-	return NULL;
+		if (VQB_LIKELY(offset < len)) {
+			*avail = len - offset;
+			return w->host + (size_t)offset;
+		}
+	}
+	return map_search(map, addr, access, avail);
 }
 
 /* Where all of a buffer lies, if that is in one of the extents used last; else NULL. */
 VQB_INLINE void *map_whole(const struct map *map, uint64_t addr, uint32_t len, uint32_t access)
 {
 	for (uint32_t i = 0; i < 2; i++) {
-		const struct vqb_extent *e = &map->cached[i];
-		uint64_t offset = addr - e->addr;
+		const struct window *w = &map->window[i];
 
-		if (offset < e->len && len <= e->len - offset && (e->access & access))
-			return (char *)e->host + (size_t)offset;
+		if (window_holds(w, addr - w->addr, len, access))
+			return w->host + (size_t)(addr - w->addr);
 	}
 	return NULL;
 }

@@ -4,6 +4,10 @@
  *
  * Nothing here keeps state. Words in memory that the peer writes are only reached through the
  * single-fetch loads below.
+ *
+ * Whatever a queue may do besides the plain case is a bit of its `mode`. The plain case is mode 0,
+ * and the hot functions exist twice: made from one source with the constant 0, in which all that
+ * follows from the other bits falls away, and with the queue's own mode.
  */
 #ifndef RING_SPLIT_H
 #define RING_SPLIT_H
@@ -12,7 +16,15 @@
 
 #include <vqblk/port.h>
 #include <vqblk/ring.h>
-#include <vqblk/wire.h>
+
+enum mode {
+	MODE_PLAIN = 0,
+	MODE_STOPPED = 1 << 0,  /* no ring, or broken: the state says which */
+	MODE_BIG = 1 << 1,      /* the ring is big-endian (legacy) */
+	MODE_PLATFORM = 1 << 2, /* barriers of device strength */
+	MODE_CACHE = 1 << 3,    /* memory is not coherent */
+	MODE_IN_ORDER = 1 << 4,
+};
 
 enum desc_flag {
 	DESC_NEXT = 1,
@@ -23,92 +35,147 @@ enum desc_flag {
 /* Bit 0 of either ring's flags: "do not notify me". Without EVENT_IDX only. */
 #define FLAG_QUIET 1u
 
+/* Words in the ring's byte order: types of their own, so that a missing swap does not compile. */
+struct word16 {
+	uint16_t raw;
+};
+
+struct word32 {
+	uint32_t raw;
+};
+
+struct word64 {
+	uint64_t raw;
+};
+
 /*
  * A descriptor is two eight-byte words, so that it is written and read by two accesses:
- * `rest` holds len in bits 0 to 31, flags in 32 to 47 and next in 48 to 63.
+ * `rest` holds len, flags and next, in this order. See rest_order.
  */
 struct desc {
-	struct vqb_le64 addr, rest;
+	struct word64 addr, rest;
 };
 
 /* What both rings begin with. */
 struct ring_head {
-	struct vqb_le16 flags, idx;
+	struct word16 flags, idx;
 };
 
 struct used_elem {
-	struct vqb_le32 id, len;
+	struct word32 id, len;
 };
 
 _Static_assert(sizeof(struct desc) == 16, "descriptor");
 _Static_assert(sizeof(struct ring_head) == 4, "ring head");
 _Static_assert(sizeof(struct used_elem) == 8, "used element");
 
-static inline uint16_t load_le16(const struct vqb_le16 *p)
+/* ---- byte order: each swap is its own inverse ---- */
+
+VQB_INLINE bool swapped(uint32_t mode)
 {
-	return vqb_swap_le16(vqb_port_load16(p));
+	return mode & MODE_BIG ? !VQB_BIG_ENDIAN : VQB_BIG_ENDIAN;
 }
 
-static inline uint16_t load_le16_acquire(const struct vqb_le16 *p)
+VQB_INLINE uint16_t order16(uint16_t v, uint32_t mode)
 {
-	return vqb_swap_le16(vqb_port_load16_acquire(p));
+	return swapped(mode) ? __builtin_bswap16(v) : v;
 }
 
-static inline uint32_t load_le32(const struct vqb_le32 *p)
+VQB_INLINE uint32_t order32(uint32_t v, uint32_t mode)
 {
-	return vqb_swap_le32(vqb_port_load32(p));
+	return swapped(mode) ? __builtin_bswap32(v) : v;
 }
 
-static inline uint64_t load_le64(const struct vqb_le64 *p)
+VQB_INLINE uint64_t order64(uint64_t v, uint32_t mode)
 {
-	return vqb_swap_le64(vqb_port_load64(p));
+	return swapped(mode) ? __builtin_bswap64(v) : v;
 }
 
-static inline void store_le16(struct vqb_le16 *p, uint16_t v)
+/*
+ * The second word of a descriptor as a number with len in bits 0 to 31, flags in 32 to 47 and next in
+ * 48 to 63. The three lie in memory in this order whatever the byte order, so that a big-endian
+ * number has them the other way round.
+ */
+VQB_INLINE uint64_t rest_order(uint64_t v, uint32_t mode)
 {
-	vqb_port_store16(p, vqb_swap_le16(v));
+	v = order64(v, mode);
+	if (mode & MODE_BIG)
+		v = v >> 32 | (v & 0xffff0000) << 16 | v << 48;
+	return v;
 }
 
-static inline void store_le16_release(struct vqb_le16 *p, uint16_t v)
+/* The inverse. */
+VQB_INLINE uint64_t rest_unorder(uint64_t v, uint32_t mode)
 {
-	vqb_port_store16_release(p, vqb_swap_le16(v));
+	if (mode & MODE_BIG)
+		v = v << 32 | (v >> 16 & 0xffff0000) | v >> 48;
+	return order64(v, mode);
 }
 
-static inline void store_le32(struct vqb_le32 *p, uint32_t v)
+/* ---- loads, each of which fetches once, and stores ---- */
+
+VQB_INLINE uint16_t load16(const struct word16 *p, uint32_t mode)
 {
-	vqb_port_store32(p, vqb_swap_le32(v));
+	return order16(vqb_port_load16(p), mode);
 }
 
-static inline void store_le64(struct vqb_le64 *p, uint64_t v)
+VQB_INLINE uint32_t load32(const struct word32 *p, uint32_t mode)
 {
-	vqb_port_store64(p, vqb_swap_le64(v));
+	return order32(vqb_port_load32(p), mode);
 }
 
-static inline uint64_t desc_rest(uint32_t len, uint32_t flags, uint32_t next)
+VQB_INLINE uint64_t load64(const struct word64 *p, uint32_t mode)
+{
+	return order64(vqb_port_load64(p), mode);
+}
+
+VQB_INLINE uint64_t load_rest(const struct desc *d, uint32_t mode)
+{
+	return rest_order(vqb_port_load64(&d->rest), mode);
+}
+
+VQB_INLINE void store16(struct word16 *p, uint16_t v, uint32_t mode)
+{
+	vqb_port_store16(p, order16(v, mode));
+}
+
+VQB_INLINE void store32(struct word32 *p, uint32_t v, uint32_t mode)
+{
+	vqb_port_store32(p, order32(v, mode));
+}
+
+VQB_INLINE void store_rest(struct desc *d, uint64_t rest, uint32_t mode)
+{
+	vqb_port_store64(&d->rest, rest_unorder(rest, mode));
+}
+
+VQB_INLINE void store_desc(struct desc *d, uint64_t addr, uint64_t rest, uint32_t mode)
+{
+	vqb_port_store64(&d->addr, order64(addr, mode));
+	store_rest(d, rest, mode);
+}
+
+VQB_INLINE uint64_t desc_rest(uint32_t len, uint32_t flags, uint32_t next)
 {
 	return len | (uint64_t)flags << 32 | (uint64_t)next << 48;
 }
 
-static inline uint32_t desc_len(uint64_t rest)
+VQB_INLINE uint32_t desc_len(uint64_t rest)
 {
 	return (uint32_t)rest;
 }
 
-static inline uint32_t desc_flags(uint64_t rest)
+VQB_INLINE uint32_t desc_flags(uint64_t rest)
 {
 	return (uint32_t)(rest >> 32) & 0xffff;
 }
 
-static inline uint32_t desc_next(uint64_t rest)
+VQB_INLINE uint32_t desc_next(uint64_t rest)
 {
 	return (uint32_t)(rest >> 48);
 }
 
-static inline void store_desc(struct desc *d, uint64_t addr, uint64_t rest)
-{
-	store_le64(&d->addr, addr);
-	store_le64(&d->rest, rest);
-}
+/* ---- rings ---- */
 
 static inline bool ring_size_valid(uint32_t size)
 {
@@ -127,9 +194,28 @@ static inline bool ring_has(uint64_t features, uint32_t bit)
 static inline bool ring_valid(uint32_t size, uint32_t flags, uint32_t zero, uint64_t features,
 			      uint64_t desc, uint64_t avail, uint64_t used)
 {
-	return ring_size_valid(size) && !flags && !zero &&
+	if (flags & ~(uint32_t)VQB_RING_BIG_ENDIAN ||
+	    (flags && ring_has(features, VQB_F_VERSION_1)))
+		return false;
+	return ring_size_valid(size) && !zero &&
 	       !(features & ~(VQB_RING_FEATURES | VQB_TYPE_FEATURES)) && !(desc % 16) &&
 	       !(avail % 2) && !(used % 4);
+}
+
+static inline bool cache_valid(const struct vqb_cache_ops *cache)
+{
+	return !cache || (cache->struct_size == sizeof(*cache) && !cache->zero && cache->flush &&
+			  cache->invalidate);
+}
+
+/* The mode of a ring that works. */
+static inline uint32_t ring_mode(uint32_t flags, uint64_t features,
+				 const struct vqb_cache_ops *cache)
+{
+	return (flags & VQB_RING_BIG_ENDIAN ? MODE_BIG : 0u) |
+	       (ring_has(features, VQB_F_ORDER_PLATFORM) ? MODE_PLATFORM : 0u) |
+	       (ring_has(features, VQB_F_IN_ORDER) ? MODE_IN_ORDER : 0u) |
+	       (cache ? MODE_CACHE : 0u);
 }
 
 /* Does [addr, addr + len), len not 0, run past 2^64? The last byte may be at 2^64 - 1. */

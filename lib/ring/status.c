@@ -29,6 +29,8 @@ const char *vqb_status_name(int32_t status)
 		return "VQB_E_BAD_CHAIN";
 	case VQB_E_BROKEN:
 		return "VQB_E_BROKEN";
+	case VQB_E_NEEDS_RESET:
+		return "VQB_E_NEEDS_RESET";
 	case VQB_E_AGAIN:
 		return "VQB_E_AGAIN";
 	case VQB_E_IO:

@@ -5,6 +5,11 @@
  * The walk trusts nothing: each descriptor is fetched once, into registers, and whatever it says
  * is checked before it is used. It visits a bounded number of descriptors, counted as such:
  * neither the bytes nor the pieces of a chain bound it, since both can be zero (K02, K14).
+ *
+ * There are two walks. The complete one knows every chain of every ring. The plain one knows the
+ * usual chain of a plain ring: buffers that each lie in one of the two extents used last, in the
+ * ring or in one table. At a descriptor that it does not know it hands what it has so far, and
+ * that descriptor, to the complete one.
  */
 #ifndef RING_WALK_H
 #define RING_WALK_H
@@ -19,21 +24,39 @@ struct walk_rules {
 	uint32_t size;           /* of the ring */
 	uint32_t limit;          /* longest chain, and longest table */
 	uint32_t max_pieces;
+	uint32_t mode;
 	bool indirect; /* VQB_F_INDIRECT_DESC was negotiated */
+	const struct vqb_cache_ops *cache;
 };
 
-/* One chain after the other. The caller sets the first four. */
+/* A descriptor table: the ring's, or an indirect one. */
+struct table {
+	const struct desc *host; /* NULL: not in one aligned stretch of host memory, use addr */
+	uint64_t addr;
+	uint32_t count;
+};
+
+/* The private copy of one descriptor, and where it was. */
+struct copy {
+	uint64_t addr, rest;
+	uint32_t at;
+};
+
+/* One chain after the other. The caller sets the first five. */
 struct walk {
 	const struct walk_rules *rules;
 	struct map *map;
-	struct vqb_piece *piece; /* the caller's */
-	uint32_t room;           /* of them, and no more than max_pieces */
+	const struct window *window; /* plain walk: where the last buffer was found */
+	struct vqb_piece *piece;     /* the caller's */
+	uint32_t room;               /* of them, and no more than max_pieces */
 	/* the chain so far */
+	struct table table;
+	bool indirect;     /* that is an indirect one */
+	uint32_t access;   /* to the buffers that are next */
 	uint32_t reads;    /* of descriptors, the one that refers to a table included */
 	uint32_t left;     /* descriptors that there may still be */
 	uint32_t pieces;   /* also those for which there was no room */
 	uint32_t readable; /* of those */
-	bool table;        /* in a table */
 	uint64_t bytes, read_bytes;
 	/* why it stopped */
 	struct vqb_reason reason;
@@ -45,5 +68,8 @@ struct walk {
  * VQB_E_NOSPC or VQB_E_FAULT with w->need.
  */
 int32_t walk_chain(struct walk *w, uint32_t head);
+
+/* The same, faster, where the mode is MODE_PLAIN. */
+int32_t walk_plain(struct walk *w, uint32_t head);
 
 #endif

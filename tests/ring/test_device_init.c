@@ -120,7 +120,7 @@ static void test_fields_that_must_be_as_told(void **state)
 	b->config.struct_size = sizeof(b->config) - 4;
 	assert_invalid(b);
 	b->config = good;
-	b->config.ring.flags = 1;
+	b->config.ring.flags = 2;
 	assert_invalid(b);
 	b->config = good;
 	b->config.ring.zero = 1;
@@ -168,8 +168,16 @@ static void test_other_bits_of_the_ring_are_refused(void **state)
 	}
 	b->config.ring.features = VQB_FEATURE(VQB_F_RING_PACKED);
 	assert_invalid(b);
-	b->config.ring.features = VQB_FEATURE(VQB_F_IN_ORDER);
+}
+
+static void test_only_a_legacy_ring_may_be_big_endian(void **state)
+{
+	struct bench *b = bench_plan(state, 8, VQB_FEATURE(VQB_F_VERSION_1));
+
+	b->config.ring.flags = VQB_RING_BIG_ENDIAN;
 	assert_invalid(b);
+	b->config.ring.features = 0;
+	bench_start(b);
 }
 
 /* ---- the parts of the ring ---- */
@@ -316,6 +324,7 @@ int main(void)
 		bench_test(test_configuration_is_not_kept),
 		bench_test(test_bits_of_the_device_type_are_ignored),
 		bench_test(test_other_bits_of_the_ring_are_refused),
+		bench_test(test_only_a_legacy_ring_may_be_big_endian),
 		bench_test(test_parts_must_be_aligned),
 		bench_test(test_parts_must_be_aligned_in_the_host),
 		bench_test(test_each_part_must_be_mapped_to_its_last_byte),

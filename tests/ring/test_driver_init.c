@@ -149,7 +149,7 @@ static void test_what_must_be_zero_is_looked_at(void **state)
 	config.ring.zero = 1;
 	expect_init(&config, VQB_E_INVALID);
 	config.ring.zero = 0;
-	config.ring.flags = 1;
+	config.ring.flags = 2;
 	expect_init(&config, VQB_E_INVALID);
 	config.ring.flags = 0;
 	expect_init(&config, VQB_OK);

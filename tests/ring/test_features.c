@@ -127,7 +127,8 @@ static void test_version_1_is_taken_whether_wanted_or_not(void **state)
 /* Shows: BF-DRV-07 BF-DRV-08 BF-DRV-11 BF-DRV-48 BF-DEV-08 */
 static void test_what_no_queue_of_ours_honours_is_neither_offered_nor_accepted(void **state)
 {
-	const uint64_t ours = BIT(28) | BIT(29) | BIT(32) | BIT(33) | BIT(40);
+	const uint64_t ours =
+		BIT(28) | BIT(29) | BIT(32) | BIT(33) | BIT(35) | BIT(36) | BIT(38) | BIT(40);
 
 	(void)state;
 	for (unsigned bit = 24; bit < 50; bit++)

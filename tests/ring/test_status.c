@@ -24,6 +24,7 @@ static const struct {
 	{ -10, VQB_E_AGAIN, "VQB_E_AGAIN" },
 	{ -11, VQB_E_IO, "VQB_E_IO" },
 	{ -12, VQB_E_UNSUPP, "VQB_E_UNSUPP" },
+	{ -13, VQB_E_NEEDS_RESET, "VQB_E_NEEDS_RESET" },
 };
 
 static void test_codes_are_stable_numbers(void **state)
@@ -42,7 +43,7 @@ static void test_each_code_has_its_name(void **state)
 
 static void test_other_numbers_have_the_name_of_none(void **state)
 {
-	static const int32_t others[] = { 1, 2, -9, -13, -256, 1000, INT32_MAX, INT32_MIN };
+	static const int32_t others[] = { 1, 2, -9, -14, -256, 1000, INT32_MAX, INT32_MIN };
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++)
