@@ -35,7 +35,8 @@ struct vqb_device {
 	struct used_elem *used;
 	struct lent *lent;
 	uint16_t *order;
-	uint32_t sequence; /* of the newest take; runs on across resets */
+	uint32_t sequence;   /* of the newest take; runs on across resets */
+	uint32_t generation; /* of the memory map */
 	struct walk_rules rules;
 	struct map map;
 	/* Completions and decisions are counted by `end`; count.completions is a mark in that. */
@@ -162,6 +163,9 @@ static int32_t start(struct vqb_device *dev, const struct vqb_ring_at *ring, uin
 	dev->end.mask = ring->size - 1;
 	dev->rules.size = ring->size;
 	dev->rules.limit = dev->max_chain ? dev->max_chain : ring->size;
+	dev->rules.most = dev->rules.limit < ring->size ? dev->rules.limit : ring->size;
+	if (dev->rules.most > dev->rules.max_pieces)
+		dev->rules.most = dev->rules.max_pieces;
 	dev->rules.indirect = ring_has(ring->features, VQB_F_INDIRECT_DESC);
 	attach_parts(dev, &parts);
 	end_start(&dev->end, idx, idx);
@@ -189,6 +193,7 @@ int32_t vqb_device_init(void *mem, size_t bytes, const struct vqb_device_config 
 	dev->lent = (struct lent *)((char *)mem + DEVICE_FIXED);
 	dev->order = (uint16_t *)(dev->lent + dev->max_size);
 	map_init(&dev->map, config->memory);
+	dev->generation = config->memory->generation;
 	status = start(dev, config->ring.size ? &config->ring : NULL, 0);
 	if (!status)
 		*out = dev;
@@ -225,7 +230,7 @@ VQB_INLINE struct vqb_ticket consume(struct vqb_device *dev, uint32_t head, uint
 		sequence = 1;
 	dev->sequence = sequence;
 	*lent = (struct lent){ .sequence = sequence,
-			       .generation = dev->map.memory->generation,
+			       .generation = dev->generation,
 			       .writable = writable };
 	dev->order[cursor & dev->end.mask] = (uint16_t)head;
 	dev->end.cursor = cursor + 1;
@@ -241,34 +246,17 @@ static VQB_COLD void consume_bad(struct vqb_device *dev, uint32_t head,
 }
 
 /* Delivers the chain at `head`, which was found bad, or not taken at all. */
-static VQB_COLD int32_t deliver_bad(struct vqb_device *dev, const struct walk *w, uint32_t head,
+static VQB_COLD int32_t deliver_bad(struct vqb_device *dev, struct walk *w, uint32_t head,
 				    int32_t status, struct vqb_chain *chain, struct vqb_need *need)
 {
 	if (status == VQB_E_NOSPC || status == VQB_E_FAULT) {
 		dev->count.faults += status == VQB_E_FAULT;
+		w->tables -= w->indirect;
 		*need = w->need;
 		return status;
 	}
-	dev->count.indirect += w->indirect;
 	consume_bad(dev, head, &w->reason, chain);
 	return VQB_OK;
-}
-
-/* Delivers the chain at `head`, which is good. */
-VQB_INLINE void deliver(struct vqb_device *dev, const struct walk *w, uint32_t head,
-			struct vqb_chain *chain)
-{
-	uint64_t writable = w->bytes - w->read_bytes;
-
-	dev->count.indirect += w->indirect;
-	chain->ticket = consume(dev, head, writable);
-	chain->piece = w->piece;
-	chain->readable = w->readable;
-	chain->writable = w->pieces - w->readable;
-	chain->read_bytes = w->read_bytes;
-	chain->write_bytes = writable;
-	chain->status = VQB_OK;
-	chain->zero = 0;
 }
 
 VQB_INLINE int32_t take_one(struct vqb_device *dev, struct walk *w, struct vqb_chain *chain,
@@ -279,12 +267,12 @@ VQB_INLINE int32_t take_one(struct vqb_device *dev, struct walk *w, struct vqb_c
 
 	if (VQB_UNLIKELY(status))
 		return status;
-	status = mode == MODE_PLAIN ? walk_plain(w, head) : walk_chain(w, head);
-	dev->count.descriptors += w->reads;
+	status = mode == MODE_PLAIN ? walk_plain(w, head, chain) : walk_chain(w, head, chain);
 	if (VQB_UNLIKELY(status))
 		return deliver_bad(dev, w, head, status, chain, need);
-	deliver(dev, w, head, chain);
-	w->piece += w->pieces;
+	chain->ticket = consume(dev, head, chain->write_bytes);
+	chain->status = VQB_OK;
+	chain->zero = 0;
 	return VQB_OK;
 }
 
@@ -322,20 +310,20 @@ VQB_INLINE int32_t take(struct vqb_device *dev, const struct basket *to, uint32_
 {
 	int32_t status = look(dev, mode);
 	uint32_t n = 0, most = dev->end.seen - dev->end.cursor;
-	struct walk w; /* its first part is set here, the rest by each walk */
+	struct walk w; /* the rest is each chain's */
 
 	w.rules = &dev->rules;
 	w.map = &dev->map;
-	w.window = dev->map.window;
+	w.window[0] = &dev->map.window[0];
+	w.window[1] = &dev->map.window[1];
 	w.piece = to->piece;
+	w.end = to->piece + to->room;
+	w.reads = w.tables = 0;
 	most = most < to->max ? most : to->max;
-	while (!status && n < most) {
-		uint32_t left = to->room - (uint32_t)(w.piece - to->piece);
-
-		w.room = left < dev->rules.max_pieces ? left : dev->rules.max_pieces;
+	for (; !status && n < most; n += !status)
 		status = take_one(dev, &w, &to->chain[n], need, mode);
-		n += !status;
-	}
+	dev->count.descriptors += w.reads;
+	dev->count.indirect += w.tables;
 	dev->count.chains += n;
 	*taken = n;
 	return status;
@@ -415,22 +403,32 @@ VQB_INLINE int32_t put(struct vqb_device *dev, struct vqb_ticket ticket, uint32_
 {
 	struct lent *lent = &dev->lent[ticket.head];
 
-	if (VQB_UNLIKELY(ticket.head >= dev->max_size || !ticket.seq ||
-			 lent->sequence != ticket.seq)) {
-		dev->count.stale++;
-		return VQB_E_STALE;
-	}
+	if (VQB_UNLIKELY(ticket.head >= dev->max_size))
+		goto stale;
+	if (VQB_UNLIKELY(lent->sequence != ticket.seq))
+		goto stale;
+	if (VQB_UNLIKELY(!ticket.seq))
+		goto stale;
 	if (VQB_UNLIKELY(written > lent->writable))
 		return VQB_E_INVALID;
 	lent->sequence = 0;
 	write_used(dev, ticket.head, written, mode);
 	return VQB_OK;
+stale:
+	dev->count.stale++;
+	return VQB_E_STALE;
+}
+
+static VQB_COLD int32_t put_special(struct vqb_device *dev, struct vqb_ticket ticket,
+				    uint32_t written)
+{
+	return put(dev, ticket, written, dev->end.mode);
 }
 
 int32_t vqb_device_put(struct vqb_device *dev, struct vqb_ticket ticket, uint32_t written)
 {
 	if (VQB_UNLIKELY(dev->end.mode))
-		return put(dev, ticket, written, dev->end.mode);
+		return put_special(dev, ticket, written);
 	return put(dev, ticket, written, MODE_PLAIN);
 }
 
@@ -548,6 +546,7 @@ int32_t vqb_device_set_memory(struct vqb_device *dev, const struct vqb_memory *m
 		attach_parts(dev, &parts);
 	}
 	dev->map = map;
+	dev->generation = memory->generation;
 	return VQB_OK;
 }
 
@@ -555,7 +554,7 @@ int32_t vqb_device_set_memory(struct vqb_device *dev, const struct vqb_memory *m
 
 uint32_t vqb_device_oldest_generation(const struct vqb_device *dev)
 {
-	uint32_t now = dev->map.memory->generation, age = 0;
+	uint32_t now = dev->generation, age = 0;
 
 	for (uint32_t head = 0; head < dev->max_size; head++)
 		if (dev->lent[head].sequence && now - dev->lent[head].generation > age)

@@ -39,8 +39,8 @@ struct slot {
 
 struct free_runs {
 	uint32_t total;
-	uint16_t at, length;  /* the first run; length 0: there is none */
-	uint16_t front, last; /* the others, or NO_RUN */
+	uint32_t at, length;  /* the first run; length 0: there is none */
+	uint32_t front, last; /* the others, or NO_RUN */
 };
 
 /* The pool of indirect tables, each of `length` descriptors. Free ones are a last-in list. */
@@ -48,8 +48,8 @@ struct tables {
 	struct desc *host;
 	uint64_t addr;
 	uint32_t length;
-	uint16_t count;
-	uint16_t free; /* the first free one, or NO_TABLE */
+	uint32_t count;
+	uint32_t free; /* the first free one, or NO_TABLE */
 };
 
 /* IN_ORDER: the batch that is being reaped. A used element stands for all requests up to its own. */
@@ -139,7 +139,7 @@ static void tables_init(struct vqb_driver *drv, const struct vqb_dma *dma, uint3
 	t->addr = dma->addr;
 	t->length = length;
 	fit = dma->bytes / (sizeof(struct desc) * t->length);
-	t->count = (uint16_t)(fit < drv->max_size ? fit : drv->max_size);
+	t->count = fit < drv->max_size ? (uint32_t)fit : drv->max_size;
 }
 
 /* All tables are free; none is, where the features or the policy rule them out. */
@@ -151,8 +151,8 @@ static void tables_start(struct vqb_driver *drv, uint64_t features)
 	if (!ring_has(features, VQB_F_INDIRECT_DESC) || drv->policy == VQB_INDIRECT_NEVER)
 		return;
 	for (uint32_t i = t->count; i-- > 0;) {
-		drv->slot[i].next_table = t->free;
-		t->free = (uint16_t)i;
+		drv->slot[i].next_table = (uint16_t)t->free;
+		t->free = i;
 	}
 }
 
@@ -161,7 +161,7 @@ static void slots_start(struct vqb_driver *drv, uint32_t size)
 	for (uint32_t i = 0; i < drv->max_size; i++)
 		drv->slot[i].held = HELD_NOT;
 	drv->free = (struct free_runs){
-		.total = size, .length = (uint16_t)size, .front = NO_RUN, .last = NO_RUN
+		.total = size, .length = size, .front = NO_RUN, .last = NO_RUN
 	};
 }
 
@@ -272,8 +272,8 @@ VQB_INLINE uint32_t runs_take(struct vqb_driver *drv, uint32_t n)
 
 	drv->slot[at].run = (uint16_t)n;
 	drv->slot[at].next_run = NO_RUN;
-	f->at = (uint16_t)index_after(drv, at, n);
-	f->length = (uint16_t)(f->length - n);
+	f->at = index_after(drv, at, n);
+	f->length -= n;
 	f->total -= n;
 	if (VQB_UNLIKELY(!f->length))
 		runs_advance(drv);
@@ -303,7 +303,7 @@ static VQB_COLD void runs_append(struct vqb_driver *drv, uint32_t at, uint32_t n
 	struct free_runs *f = &drv->free;
 
 	if (f->last == NO_RUN) {
-		f->front = (uint16_t)at;
+		f->front = at;
 	} else {
 		struct slot *last = &drv->slot[f->last];
 
@@ -313,7 +313,7 @@ static VQB_COLD void runs_append(struct vqb_driver *drv, uint32_t at, uint32_t n
 		}
 		last->next_run = (uint16_t)at;
 	}
-	f->last = (uint16_t)at;
+	f->last = at;
 	drv->slot[at].run = (uint16_t)n;
 	drv->slot[at].next_run = NO_RUN;
 	if (!f->length)
@@ -328,7 +328,7 @@ VQB_INLINE void runs_give_one(struct vqb_driver *drv, uint32_t at)
 
 	f->total += n;
 	if (VQB_LIKELY(f->last == NO_RUN && index_after(drv, f->at, f->length) == at))
-		f->length = (uint16_t)(f->length + n);
+		f->length += n;
 	else
 		runs_append(drv, at, n);
 }
@@ -352,18 +352,11 @@ static void runs_heal(struct vqb_driver *drv)
 
 	if (f->front == NO_RUN || f->total != drv->end.mask + 1)
 		return;
-	f->length = (uint16_t)f->total;
+	f->length = f->total;
 	f->front = f->last = NO_RUN;
 }
 
 /* ---- adding ---- */
-
-/* A request to add. */
-struct request {
-	const struct vqb_segment *seg;
-	uint32_t readable, writable;
-	void *token;
-};
 
 /* What became of writing a request's segments as descriptors. */
 struct sums {
@@ -385,14 +378,13 @@ VQB_INLINE uint64_t segment_len(const struct vqb_segment *seg)
 }
 
 /*
- * Writes a request as descriptors that lie behind each other from entry `at` of a table on. Stops
- * at a segment that is wrong.
+ * Writes a request as `readable + writable` descriptors that lie behind each other from entry `at`
+ * of a table on. Stops at a segment that is wrong.
  */
-VQB_INLINE struct sums write_chain(struct desc *table, uint32_t at, const struct request *req,
-				   uint32_t mode)
+VQB_INLINE struct sums write_chain(struct desc *table, uint32_t at, const struct vqb_segment *seg,
+				   uint32_t readable, uint32_t writable, uint32_t mode)
 {
-	const struct vqb_segment *seg = req->seg, *border = seg + req->readable;
-	const struct vqb_segment *last = border + req->writable - 1;
+	const struct vqb_segment *border = seg + readable, *last = border + writable - 1;
 	uint64_t link = desc_rest(0, DESC_NEXT, at + 1), len;
 	struct sums sums = { .wrong = true };
 
@@ -406,13 +398,13 @@ VQB_INLINE struct sums write_chain(struct desc *table, uint32_t at, const struct
 		}
 		sums.bytes += len;
 		if (seg == last)
-			link &= desc_rest(0, DESC_WRITE, 0);
-		store_desc(d, seg->addr, len | link, mode);
-		if (seg == last)
 			break;
+		store_desc(d, seg->addr, len | link, mode);
 		link += desc_rest(0, 0, 1);
 	}
-	if (!req->writable)
+	store_desc(table + at + (readable + writable - 1), last->addr,
+		   desc_rest((uint32_t)len, writable ? DESC_WRITE : 0, 0), mode);
+	if (!writable)
 		sums.readable = sums.bytes;
 	sums.wrong = false;
 	return sums;
@@ -420,15 +412,16 @@ VQB_INLINE struct sums write_chain(struct desc *table, uint32_t at, const struct
 
 /* The same in the runs that begin at `head`, which may also go round the end of the ring. */
 static VQB_COLD struct sums write_scattered(struct vqb_driver *drv, uint32_t head,
-					    const struct request *req)
+					    const struct vqb_segment *seg, uint32_t readable,
+					    uint32_t writable)
 {
-	uint32_t run = head, done = 0, n = req->readable + req->writable;
+	uint32_t run = head, done = 0, n = readable + writable;
 	struct sums sums = { 0 };
 
 	for (uint32_t i = 0; i < n; i++) {
 		uint32_t at = index_after(drv, run, done++);
-		uint32_t flags = i < req->readable ? 0 : DESC_WRITE, next = 0;
-		uint64_t len = segment_len(&req->seg[i]);
+		uint32_t flags = i < readable ? 0 : DESC_WRITE, next = 0;
+		uint64_t len = segment_len(&seg[i]);
 
 		if (done == drv->slot[run].run) {
 			run = drv->slot[run].next_run;
@@ -441,7 +434,7 @@ static VQB_COLD struct sums write_scattered(struct vqb_driver *drv, uint32_t hea
 		sums.wrong |= !len;
 		sums.bytes += len;
 		sums.readable += flags & DESC_WRITE ? 0 : len;
-		store_desc(&drv->desc[at], req->seg[i].addr, desc_rest((uint32_t)len, flags, next),
+		store_desc(&drv->desc[at], seg[i].addr, desc_rest((uint32_t)len, flags, next),
 			   drv->end.mode);
 		end_flush(&drv->end, &drv->desc[at], sizeof(struct desc), drv->end.mode);
 	}
@@ -472,10 +465,11 @@ VQB_INLINE void lend(struct vqb_driver *drv, uint32_t head, uint32_t held, const
 	drv->end.next = next + 1;
 }
 
-static VQB_COLD int32_t add_scattered(struct vqb_driver *drv, const struct request *req)
+static VQB_COLD int32_t add_scattered(struct vqb_driver *drv, const struct vqb_segment *seg,
+				      uint32_t readable, uint32_t writable, void *token)
 {
-	uint32_t n = req->readable + req->writable, head = runs_take_all(drv, n);
-	struct sums sums = write_scattered(drv, head, req);
+	uint32_t n = readable + writable, head = runs_take_all(drv, n);
+	struct sums sums = write_scattered(drv, head, seg, readable, writable);
 	int32_t status = sums_status(&sums);
 
 	if (status) {
@@ -483,52 +477,51 @@ static VQB_COLD int32_t add_scattered(struct vqb_driver *drv, const struct reque
 		return status;
 	}
 	drv->count.descriptors += n;
-	lend(drv, head, HELD_DIRECT, &sums, req->token, drv->end.mode);
+	lend(drv, head, HELD_DIRECT, &sums, token, drv->end.mode);
 	return VQB_OK;
 }
 
-/* Writes the descriptor that refers to table `number`, which holds `n`, and takes the table. */
-VQB_INLINE void refer(struct vqb_driver *drv, uint32_t head, uint32_t number, uint32_t n,
-		      uint32_t mode)
+/* In neither case is anything taken before the segments are known to be good. */
+VQB_INLINE int32_t add_direct(struct vqb_driver *drv, const struct vqb_segment *seg,
+			      uint32_t readable, uint32_t writable, void *token, uint32_t mode)
 {
-	struct tables *t = &drv->tables;
-	size_t first = (size_t)number * t->length * sizeof(struct desc);
-
-	t->free = drv->slot[number].next_table;
-	store_desc(&drv->desc[head], t->addr + first,
-		   desc_rest(n * (uint32_t)sizeof(struct desc), DESC_INDIRECT, 0), mode);
-	drv->count.indirect++;
-}
-
-/* Adds a request in a table, or in descriptors that are free and do not go round the ring's end. */
-VQB_INLINE int32_t add_straight(struct vqb_driver *drv, const struct request *req, bool indirect,
-				uint32_t mode)
-{
-	uint32_t n = req->readable + req->writable, number = drv->tables.free;
-	uint32_t head = drv->free.at, held = indirect ? number : HELD_DIRECT, at = head;
-	struct desc *table = drv->desc;
+	uint32_t n = readable + writable, head = drv->free.at;
 	struct sums sums;
 	int32_t status;
 
-	if (indirect) {
-		table = drv->tables.host + (size_t)number * drv->tables.length;
-		at = 0;
-	}
-	/* Nothing is taken before the segments are known to be good. */
-	sums = write_chain(table, at, req, mode);
+	if (VQB_UNLIKELY(n > drv->free.length || head + n > drv->end.mask + 1))
+		return add_scattered(drv, seg, readable, writable, token);
+	sums = write_chain(drv->desc, head, seg, readable, writable, mode);
 	status = sums_status(&sums);
 	if (VQB_UNLIKELY(status))
 		return status;
-	end_flush(&drv->end, table + at, n * sizeof(struct desc), mode);
+	end_flush(&drv->end, drv->desc + head, n * sizeof(struct desc), mode);
 	drv->count.descriptors += n;
-	if (indirect) {
-		refer(drv, head, number, n, mode);
-		end_flush(&drv->end, drv->desc + head, sizeof(struct desc), mode);
-		drv->count.descriptors++;
-		n = 1;
-	}
 	runs_take(drv, n);
-	lend(drv, head, held, &sums, req->token, mode);
+	lend(drv, head, HELD_DIRECT, &sums, token, mode);
+	return VQB_OK;
+}
+
+VQB_INLINE int32_t add_indirect(struct vqb_driver *drv, const struct vqb_segment *seg,
+				uint32_t readable, uint32_t writable, void *token, uint32_t mode)
+{
+	uint32_t n = readable + writable, number = drv->tables.free, head = drv->free.at;
+	size_t first = (size_t)number * drv->tables.length;
+	struct desc *table = drv->tables.host + first;
+	struct sums sums = write_chain(table, 0, seg, readable, writable, mode);
+	int32_t status = sums_status(&sums);
+
+	if (VQB_UNLIKELY(status))
+		return status;
+	drv->tables.free = drv->slot[number].next_table;
+	store_desc(&drv->desc[head], drv->tables.addr + first * sizeof(struct desc),
+		   desc_rest(n * (uint32_t)sizeof(struct desc), DESC_INDIRECT, 0), mode);
+	end_flush(&drv->end, table, n * sizeof(struct desc), mode);
+	end_flush(&drv->end, drv->desc + head, sizeof(struct desc), mode);
+	drv->count.descriptors += n + 1;
+	drv->count.indirect++;
+	runs_take(drv, 1);
+	lend(drv, head, number, &sums, token, mode);
 	return VQB_OK;
 }
 
@@ -538,38 +531,33 @@ VQB_INLINE bool takes_table(const struct vqb_driver *drv, uint32_t n)
 	return n > 1 && n <= drv->tables.length && drv->tables.free != NO_TABLE && drv->free.total;
 }
 
-VQB_INLINE int32_t add(struct vqb_driver *drv, const struct request *req, uint32_t mode)
+VQB_INLINE int32_t add(struct vqb_driver *drv, const struct vqb_segment *seg, uint32_t readable,
+		       uint32_t writable, void *token, uint32_t mode)
 {
-	uint32_t n = req->readable + req->writable;
-	bool indirect;
+	uint64_t n = (uint64_t)readable + writable;
 
-	if (VQB_UNLIKELY(n - 1 > drv->end.mask || n < req->readable))
-		return !req->readable && !req->writable ? VQB_E_INVALID : VQB_E_TOOBIG;
-	indirect = takes_table(drv, n);
-	if (VQB_LIKELY(indirect ||
-		       (n <= drv->free.length && drv->free.at + n <= drv->end.mask + 1)))
-		return add_straight(drv, req, indirect, mode);
-	if (n <= drv->free.total)
-		return add_scattered(drv, req);
+	if (VQB_UNLIKELY(n - 1 > drv->end.mask))
+		return n ? VQB_E_TOOBIG : VQB_E_INVALID;
+	if (takes_table(drv, (uint32_t)n))
+		return add_indirect(drv, seg, readable, writable, token, mode);
+	if (VQB_LIKELY(n <= drv->free.total))
+		return add_direct(drv, seg, readable, writable, token, mode);
 	drv->count.no_room++;
 	return VQB_E_NOSPC;
 }
 
-static VQB_COLD int32_t add_special(struct vqb_driver *drv, const struct request *req)
+static VQB_COLD int32_t add_special(struct vqb_driver *drv, const struct vqb_segment *seg,
+				    uint32_t readable, uint32_t writable, void *token)
 {
-	return drv->state ? drv->state : add(drv, req, drv->end.mode);
+	return drv->state ? drv->state : add(drv, seg, readable, writable, token, drv->end.mode);
 }
 
 int32_t vqb_driver_add(struct vqb_driver *drv, const struct vqb_segment *seg, uint32_t readable,
 		       uint32_t writable, void *token)
 {
-	struct request req = {
-		.seg = seg, .readable = readable, .writable = writable, .token = token
-	};
-
 	if (VQB_UNLIKELY(drv->end.mode))
-		return add_special(drv, &req);
-	return add(drv, &req, MODE_PLAIN);
+		return add_special(drv, seg, readable, writable, token);
+	return add(drv, seg, readable, writable, token, MODE_PLAIN);
 }
 
 /* ---- notifying ---- */
@@ -700,7 +688,7 @@ VQB_INLINE void take_back(struct vqb_driver *drv, uint32_t head)
 	struct slot *slot = &drv->slot[head];
 
 	if (slot->held < HELD_DIRECT) {
-		drv->slot[slot->held].next_table = drv->tables.free;
+		drv->slot[slot->held].next_table = (uint16_t)drv->tables.free;
 		drv->tables.free = slot->held;
 	}
 	slot->held = HELD_NOT;

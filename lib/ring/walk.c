@@ -109,11 +109,12 @@ static int32_t open_table(struct walk *w, struct copy d)
 	if (range_wraps(addr, len))
 		return bad(w, VQB_RULE_RANGE, d);
 	w->indirect = true;
+	w->tables++;
 	t->addr = addr;
 	/* `next` has 16 bits. */
 	t->count = least(len / (uint32_t)sizeof(struct desc), 1u << 16);
 	/* No longer than the table either, whatever the limit: what is longer goes round (K01). */
-	w->left = least(limit - (w->reads - 1), t->count);
+	w->left = least(limit - w->direct, t->count);
 	t->host = map_whole(w->map, addr, len, VQB_READ);
 	if (!t->host)
 		t->host = map_stretch(w->map, addr, len, VQB_READ);
@@ -124,25 +125,25 @@ static int32_t open_table(struct walk *w, struct copy d)
 	return VQB_OK;
 }
 
-/* A chain that never turned has readable buffers only. */
-VQB_INLINE void end_reading(struct walk *w, uint32_t access)
-{
-	if (access == VQB_WRITE)
-		return;
-	w->readable = w->pieces;
-	w->read_bytes = w->bytes;
-}
-
 /* After the last descriptor: what can only be said about the whole chain. */
-static int32_t finish(struct walk *w, struct copy d)
+static int32_t finish(struct walk *w, struct copy d, struct vqb_chain *chain)
 {
-	end_reading(w, w->access);
+	if (w->access != VQB_WRITE) {
+		w->readable = w->pieces;
+		w->read_bytes = w->bytes;
+	}
 	if (w->bytes > BYTES_MAX)
 		return bad(w, VQB_RULE_BYTES, d);
 	if (w->pieces > w->room) {
 		w->need = (struct vqb_need){ .pieces = w->pieces };
 		return VQB_E_NOSPC;
 	}
+	chain->piece = w->piece;
+	chain->readable = w->readable;
+	chain->writable = w->pieces - w->readable;
+	chain->read_bytes = w->read_bytes;
+	chain->write_bytes = w->bytes - w->read_bytes;
+	w->piece += w->pieces;
 	return VQB_OK;
 }
 
@@ -166,7 +167,7 @@ static int32_t add_buffer(struct walk *w, struct copy d)
 }
 
 /* Walks from descriptor `d` on, which is fetched and not yet looked at. */
-static VQB_COLD int32_t walk_on(struct walk *w, struct copy d)
+static VQB_COLD int32_t walk_on(struct walk *w, struct copy d, struct vqb_chain *chain)
 {
 	uint32_t flags;
 	int32_t status;
@@ -189,11 +190,12 @@ static VQB_COLD int32_t walk_on(struct walk *w, struct copy d)
 			if (!w->left)
 				return bad(w, VQB_RULE_LOOP, d);
 			w->left--;
+			w->direct += !w->indirect;
 			status = add_buffer(w, d);
 			if (status)
 				return status;
 			if (!(flags & DESC_NEXT))
-				return finish(w, d);
+				return finish(w, d, chain);
 			if (desc_next(d.rest) >= w->table.count)
 				return bad(w, VQB_RULE_NEXT, d);
 			d.at = desc_next(d.rest);
@@ -203,39 +205,44 @@ static VQB_COLD int32_t walk_on(struct walk *w, struct copy d)
 	}
 }
 
-int32_t walk_chain(struct walk *w, uint32_t head)
+/* Pieces that the next chain may have. */
+static uint32_t room_left(const struct walk *w)
+{
+	return least((uint32_t)(w->end - w->piece), w->rules->max_pieces);
+}
+
+int32_t walk_chain(struct walk *w, uint32_t head, struct vqb_chain *chain)
 {
 	struct copy d = { .at = head };
 
+	w->room = room_left(w);
 	w->table = (struct table){ .host = w->rules->desc, .count = w->rules->size };
 	w->indirect = false;
 	w->access = VQB_READ;
-	w->reads = w->pieces = 0;
+	w->direct = w->pieces = 0;
 	w->bytes = 0;
 	w->left = least(w->rules->limit, w->table.count);
 	fetch(w, &d); /* the ring's own table is never cut */
-	return walk_on(w, d);
+	return walk_on(w, d, chain);
 }
 
 /* ---- the plain walk ---- */
 
 /*
  * Where it is. Descriptors that each link to the one behind them are known by one compare of flags
- * and link, `want`, and bounded by one compare of the next piece, `linked`; all else is looked at
- * where they end.
+ * and link with `want`; all else is looked at where they end.
  */
 struct plain {
 	const struct desc *table, *d;
-	uint32_t count;      /* of the table */
-	uint32_t access;     /* to the next buffer, unless the chain turns there */
-	uint32_t want;       /* flags and link of `d`, if it is followed by the one behind it */
-	uint64_t addr, rest; /* of `d` */
-	uint64_t bytes;      /* so far */
-	const struct window *window;
-	struct vqb_piece *piece;  /* the next one */
-	struct vqb_piece *limit;  /* no further, or the chain is too long */
-	struct vqb_piece *stop;   /* nor further, since there is no more room */
-	struct vqb_piece *linked; /* no further by `want` alone: the end of the table, too */
+	uint32_t past; /* links of the table, whatever the flags, are below; see plain_past */
+	uint32_t
+		writes; /* 1: the next buffer is for writing; 0: it is not, unless the chain turns */
+	uint32_t want;  /* flags and link of `d`, if the one behind it is next */
+	uint64_t addr, rest;                 /* of `d` */
+	uint64_t bytes, read_bytes;          /* so far */
+	const struct window *window, *other; /* where the last buffer was, and the other one */
+	struct vqb_piece *piece, *turn;      /* the next one; the first writable one */
+	struct vqb_piece *stop;              /* no further: the chain limit, or no more room */
 };
 
 VQB_INLINE uint32_t plain_link(const struct plain *s)
@@ -249,153 +256,205 @@ VQB_INLINE void plain_fetch(struct plain *s)
 	s->rest = load_rest(s->d, MODE_PLAIN);
 }
 
-/* There may be `left` more descriptors. */
-VQB_INLINE void plain_limit(struct plain *s, const struct walk *w, uint32_t left)
-{
-	struct vqb_piece *end = w->piece + w->room;
+/* After so many buffers plain_run pays. */
+#define RUN_FROM 4
 
-	s->limit = s->piece + left;
-	s->stop = (size_t)(end - s->piece) < left ? end : s->limit;
+/* For a table of `count` entries, at most 65535. */
+VQB_INLINE uint32_t plain_past(uint32_t count)
+{
+	return count << 16;
 }
 
 /* Goes to entry `at` of the table, which has it. */
 VQB_INLINE void plain_go(struct plain *s, uint32_t at)
 {
-	uint32_t steps = s->count - 1 - at;
-
 	s->d = s->table + at;
-	s->want = DESC_NEXT | (s->access == VQB_WRITE ? DESC_WRITE : 0u) | (at + 1) << 16;
-	s->linked = (size_t)(s->stop - s->piece) < steps ? s->stop : s->piece + steps;
+	s->want = (at + 1) << 16 | DESC_NEXT | s->writes * DESC_WRITE;
 	plain_fetch(s);
+}
+
+/* There may be `most` descriptors, from here on. */
+VQB_INLINE void plain_limit(struct plain *s, const struct walk *w, uint32_t most)
+{
+	size_t room = (size_t)(w->end - s->piece);
+
+	s->stop = s->piece + (most < room ? most : room);
 }
 
 /* Does the buffer of `d` lie in the window? One of no length does not. */
 VQB_INLINE bool plain_inside(const struct plain *s)
 {
-	uint64_t len = desc_len(s->rest), room = window_len(s->window, s->access);
+	uint64_t len = desc_len(s->rest), room = s->window->len[s->writes];
 
 	return len - 1 < room && s->addr - s->window->addr <= room - len;
 }
 
-/* Adds the buffer of `d`, which lies in the window. */
+/* Does it lie in one of the two? */
+VQB_INLINE bool plain_found(struct plain *s)
+{
+	const struct window *last = s->window;
+
+	if (plain_inside(s))
+		return true;
+	s->window = s->other;
+	s->other = last;
+	return plain_inside(s);
+}
+
+/* Where it lies. */
+VQB_INLINE char *plain_host(const struct plain *s)
+{
+	return s->window->host + (size_t)(s->addr - s->window->addr);
+}
+
 VQB_INLINE void plain_add(struct plain *s)
 {
 	uint32_t len = desc_len(s->rest);
 
-	s->piece->base = s->window->host + (size_t)(s->addr - s->window->addr);
+	s->piece->base = plain_host(s);
 	s->piece->len = len;
 	s->piece++;
 	s->bytes += len;
 }
 
-/* Takes descriptors that link to the next one until there is one that does not, or is odd. */
+/* Goes to the descriptor behind. */
+VQB_INLINE void plain_step(struct plain *s)
+{
+	s->d++;
+	s->want += 1u << 16;
+	plain_fetch(s);
+}
+
+/*
+ * Takes descriptors that link to the one behind them until there is one that does not, or is odd, or
+ * is the last of its table.
+ */
 VQB_INLINE void plain_run(struct plain *s)
 {
-	while (plain_link(s) == s->want && s->piece != s->linked && plain_inside(s)) {
+	size_t room = (size_t)(s->stop - s->piece), steps = (s->past >> 16) - (s->want >> 16);
+	const struct desc *end = s->d + (steps < room ? steps : room);
+
+	while (plain_link(s) == s->want && s->d != end && plain_inside(s)) {
 		plain_add(s);
-		s->d++;
-		s->want += 1u << 16;
-		plain_fetch(s);
+		plain_step(s);
 	}
 }
 
 /* Enters the table that `d` refers to. false: there is something to be said about it. */
-VQB_INLINE bool plain_enter(struct plain *s, const struct walk *w)
+VQB_INLINE bool plain_enter(struct plain *s, struct walk *w)
 {
 	uint32_t len = desc_len(s->rest), count = len / (uint32_t)sizeof(struct desc);
-	uint32_t used = (uint32_t)(s->piece - w->piece), limit = w->rules->limit;
-	const struct desc *host;
 
 	if (desc_flags(s->rest) != DESC_INDIRECT || !w->rules->indirect ||
-	    s->table != w->rules->desc || len % sizeof(struct desc) || !count || count > limit ||
-	    count > 1u << 16)
+	    s->table != w->rules->desc || s->piece != w->piece || len % sizeof(struct desc) ||
+	    count > w->rules->limit || count > UINT16_MAX || !plain_found(s) ||
+	    (uintptr_t)plain_host(s) % sizeof(uint64_t))
 		return false;
-	host = map_whole(w->map, s->addr, len, VQB_READ);
-	if (!host || (uintptr_t)host % sizeof(uint64_t))
-		return false;
-	s->table = host;
-	s->count = count;
-	plain_limit(s, w, least(limit - used, count));
+	s->table = (const struct desc *)(const void *)plain_host(s);
+	s->past = plain_past(count);
+	w->reads++;
+	w->tables++;
+	plain_limit(s, w, least(count, w->rules->max_pieces));
 	plain_go(s, 0);
 	return true;
 }
 
-/* From `d` on the buffers are for writing. */
-VQB_INLINE void plain_turn(struct plain *s, struct walk *w)
+/* Looks at flags and link of `d`, which are not the usual ones. false: they are odd. */
+VQB_INLINE bool plain_turn(struct plain *s, uint32_t link)
 {
-	s->access = VQB_WRITE;
-	s->want |= DESC_WRITE;
-	w->readable = (uint32_t)(s->piece - w->piece);
-	w->read_bytes = s->bytes;
-}
-
-/* Looks at `d`, with which a run has ended. false: it is odd. */
-VQB_INLINE bool plain_look(struct plain *s, struct walk *w)
-{
-	uint32_t link = plain_link(s);
-
-	if (link & ~s->want & DESC_WRITE)
-		plain_turn(s, w);
-	if (!plain_inside(s)) {
-		s->window = &w->map->window[s->window == w->map->window];
-		if (VQB_UNLIKELY(!plain_inside(s)))
-			return false;
+	if (link & ~s->want & DESC_WRITE) {
+		s->writes = 1;
+		s->want |= DESC_WRITE;
+		s->turn = s->piece;
+		s->read_bytes = s->bytes;
+	} else if (VQB_UNLIKELY((link ^ s->want) & DESC_WRITE)) {
+		return false;
 	}
-	if (link == s->want)
-		return s->piece != s->linked;
-	return s->piece != s->stop && !((link ^ s->want) & DESC_WRITE) &&
-	       (!(link & DESC_NEXT) || link >> 16 < s->count);
+	return !(link & DESC_NEXT) || link < s->past;
 }
 
 /* Hands over to the complete walk at `d`. */
-static VQB_COLD int32_t plain_odd(struct walk *w, struct plain s)
+static VQB_COLD int32_t plain_odd(struct walk *w, struct plain s, struct vqb_chain *chain)
 {
 	struct copy d = { .addr = s.addr, .rest = s.rest, .at = (uint32_t)(s.d - s.table) };
 
-	w->pieces = (uint32_t)(s.piece - w->piece);
+	w->room = room_left(w);
+	w->table = (struct table){ .host = s.table, .count = s.past >> 16 };
 	w->indirect = s.table != w->rules->desc;
-	w->table = (struct table){ .host = s.table, .count = s.count };
-	w->access = s.access;
+	w->access = s.writes ? VQB_WRITE : VQB_READ;
+	w->pieces = (uint32_t)(s.piece - w->piece);
+	w->direct = w->indirect ? 0 : w->pieces;
+	w->left = least(w->rules->limit, w->table.count) - w->pieces;
+	w->readable = (uint32_t)(s.turn - w->piece);
 	w->bytes = s.bytes;
-	w->reads = w->pieces + w->indirect + 1;
-	w->left = (uint32_t)(s.limit - s.piece);
-	return walk_on(w, d);
+	w->read_bytes = s.read_bytes;
+	w->reads += w->pieces + 1;
+	return walk_on(w, d, chain);
 }
 
-static VQB_COLD int32_t plain_long(struct walk *w, struct plain s)
+VQB_INLINE void plain_end(struct walk *w, const struct plain *s, struct vqb_chain *chain)
 {
-	return bad(w, VQB_RULE_BYTES, (struct copy){ s.addr, s.rest, (uint32_t)(s.d - s.table) });
+	chain->piece = w->piece;
+	chain->readable = (uint32_t)(s->turn - w->piece);
+	chain->writable = (uint32_t)(s->piece - s->turn);
+	chain->read_bytes = s->read_bytes;
+	chain->write_bytes = s->bytes - s->read_bytes;
+	w->reads += chain->readable + chain->writable;
+	w->piece = s->piece;
+	w->window[0] = s->window;
+	w->window[1] = s->other;
 }
 
-int32_t walk_plain(struct walk *w, uint32_t head)
+int32_t walk_plain(struct walk *w, uint32_t head, struct vqb_chain *chain)
 {
-	struct plain s = { .table = w->rules->desc, .count = w->rules->size, .access = VQB_READ };
+	struct plain s = {
+		.table = w->rules->desc,
+		.past = plain_past(w->rules->size),
+		.window = w->window[0],
+		.other = w->window[1],
+		.piece = w->piece,
+		.turn = w->piece,
+	};
+	const struct vqb_piece *run = w->piece + RUN_FROM;
+	uint32_t link;
 
-	s.window = w->window;
-	s.piece = w->piece;
-	plain_limit(&s, w, least(w->rules->limit, s.count));
+	plain_limit(&s, w, w->rules->most);
 	plain_go(&s, head);
 	for (;;) {
-		plain_run(&s);
-		if (VQB_UNLIKELY(plain_link(&s) & DESC_INDIRECT)) {
-			if (VQB_UNLIKELY(!plain_enter(&s, w)))
-				return plain_odd(w, s);
-			continue;
+		link = plain_link(&s);
+		if (link != s.want) {
+			if (VQB_UNLIKELY(link & DESC_INDIRECT)) {
+				if (VQB_UNLIKELY(!plain_enter(&s, w)))
+					return plain_odd(w, s, chain);
+				continue;
+			}
+			if (VQB_UNLIKELY(!plain_turn(&s, link)))
+				return plain_odd(w, s, chain);
+		} else if (VQB_UNLIKELY(link >= s.past)) {
+			return plain_odd(w, s, chain);
 		}
-		if (VQB_UNLIKELY(!plain_look(&s, w)))
-			return plain_odd(w, s);
-		if (plain_link(&s) == s.want)
-			continue;
+		if (VQB_UNLIKELY(s.piece == s.stop || !plain_found(&s)))
+			return plain_odd(w, s, chain);
 		plain_add(&s);
-		if (!(plain_link(&s) & DESC_NEXT))
+		if (link == s.want) {
+			plain_step(&s);
+			if (s.piece >= run)
+				plain_run(&s);
+		} else if (link & DESC_NEXT) {
+			plain_go(&s, link >> 16);
+		} else {
 			break;
-		plain_go(&s, plain_link(&s) >> 16);
+		}
 	}
-	w->window = s.window;
-	w->pieces = (uint32_t)(s.piece - w->piece);
-	w->indirect = s.table != w->rules->desc;
-	w->reads = w->pieces + w->indirect;
-	w->bytes = s.bytes;
-	end_reading(w, s.access);
-	return VQB_UNLIKELY(s.bytes > BYTES_MAX) ? plain_long(w, s) : VQB_OK;
+	if (!s.writes) {
+		s.turn = s.piece;
+		s.read_bytes = s.bytes;
+	}
+	if (VQB_UNLIKELY(s.bytes > BYTES_MAX)) {
+		w->reads += (uint32_t)(s.piece - w->piece);
+		return bad(w, VQB_RULE_BYTES,
+			   (struct copy){ s.addr, s.rest, (uint32_t)(s.d - s.table) });
+	}
+	plain_end(w, &s, chain);
+	return VQB_OK;
 }

@@ -24,6 +24,7 @@ struct walk_rules {
 	uint32_t size;           /* of the ring */
 	uint32_t limit;          /* longest chain, and longest table */
 	uint32_t max_pieces;
+	uint32_t most; /* the least of the three: what a chain without a table may have */
 	uint32_t mode;
 	bool indirect; /* VQB_F_INDIRECT_DESC was negotiated */
 	const struct vqb_cache_ops *cache;
@@ -42,18 +43,23 @@ struct copy {
 	uint32_t at;
 };
 
-/* One chain after the other. The caller sets the first five. */
+/* One chain after the other. */
 struct walk {
+	/* set before the first one */
 	const struct walk_rules *rules;
 	struct map *map;
-	const struct window *window; /* plain walk: where the last buffer was found */
-	struct vqb_piece *piece;     /* the caller's */
-	uint32_t room;               /* of them, and no more than max_pieces */
-	/* the chain so far */
+	const struct window
+		*window[2]; /* plain walk: where the last buffer was found, and the other */
+	struct vqb_piece *piece,
+		*end;    /* the caller's that are left: each good chain takes its own */
+	uint64_t reads;  /* descriptors, of all chains */
+	uint32_t tables; /* chains with one */
+	/* the complete walk: the chain so far */
+	uint32_t room; /* pieces that it may have */
 	struct table table;
 	bool indirect;     /* that is an indirect one */
 	uint32_t access;   /* to the buffers that are next */
-	uint32_t reads;    /* of descriptors, the one that refers to a table included */
+	uint32_t direct;   /* descriptors before the one that refers to the table, or so far */
 	uint32_t left;     /* descriptors that there may still be */
 	uint32_t pieces;   /* also those for which there was no room */
 	uint32_t readable; /* of those */
@@ -64,12 +70,12 @@ struct walk {
 };
 
 /*
- * Walks the chain at `head`, which is inside the ring. VQB_OK, VQB_E_BAD_CHAIN with w->reason,
- * VQB_E_NOSPC or VQB_E_FAULT with w->need.
+ * Walks the chain at `head`, which is inside the ring, and says in `chain` what it is, but for the
+ * ticket. VQB_OK, VQB_E_BAD_CHAIN with w->reason, VQB_E_NOSPC or VQB_E_FAULT with w->need.
  */
-int32_t walk_chain(struct walk *w, uint32_t head);
+int32_t walk_chain(struct walk *w, uint32_t head, struct vqb_chain *chain);
 
 /* The same, faster, where the mode is MODE_PLAIN. */
-int32_t walk_plain(struct walk *w, uint32_t head);
+int32_t walk_plain(struct walk *w, uint32_t head, struct vqb_chain *chain);
 
 #endif
