@@ -38,9 +38,9 @@ struct slot {
 };
 
 struct free_runs {
-	uint32_t total;
 	uint32_t at, length;  /* the first run; length 0: there is none */
 	uint32_t front, last; /* the others, or NO_RUN */
+	uint32_t others;      /* descriptors in those */
 };
 
 /* The pool of indirect tables, each of `length` descriptors. Free ones are a last-in list. */
@@ -160,9 +160,7 @@ static void slots_start(struct vqb_driver *drv, uint32_t size)
 {
 	for (uint32_t i = 0; i < drv->max_size; i++)
 		drv->slot[i].held = HELD_NOT;
-	drv->free = (struct free_runs){
-		.total = size, .length = size, .front = NO_RUN, .last = NO_RUN
-	};
+	drv->free = (struct free_runs){ .length = size, .front = NO_RUN, .last = NO_RUN };
 }
 
 /* The event words belong to the ring only with EVENT_IDX (K12). */
@@ -250,6 +248,11 @@ VQB_INLINE uint32_t index_after(const struct vqb_driver *drv, uint32_t at, uint3
 	return (at + n) & drv->end.mask;
 }
 
+static inline uint32_t runs_total(const struct vqb_driver *drv)
+{
+	return drv->free.length + drv->free.others;
+}
+
 /* Makes the next run the first one, once that is used up. */
 static VQB_COLD void runs_advance(struct vqb_driver *drv)
 {
@@ -259,6 +262,7 @@ static VQB_COLD void runs_advance(struct vqb_driver *drv)
 		return;
 	f->at = f->front;
 	f->length = drv->slot[f->at].run;
+	f->others -= f->length;
 	f->front = drv->slot[f->at].next_run;
 	if (f->front == NO_RUN)
 		f->last = NO_RUN;
@@ -269,12 +273,12 @@ VQB_INLINE uint32_t runs_take(struct vqb_driver *drv, uint32_t n)
 {
 	struct free_runs *f = &drv->free;
 	uint32_t at = f->at;
+	struct slot *slot = &drv->slot[at];
 
-	drv->slot[at].run = (uint16_t)n;
-	drv->slot[at].next_run = NO_RUN;
+	slot->run = (uint16_t)n;
+	slot->next_run = NO_RUN;
 	f->at = index_after(drv, at, n);
 	f->length -= n;
-	f->total -= n;
 	if (VQB_UNLIKELY(!f->length))
 		runs_advance(drv);
 	return at;
@@ -302,6 +306,7 @@ static VQB_COLD void runs_append(struct vqb_driver *drv, uint32_t at, uint32_t n
 {
 	struct free_runs *f = &drv->free;
 
+	f->others += n;
 	if (f->last == NO_RUN) {
 		f->front = at;
 	} else {
@@ -326,7 +331,6 @@ VQB_INLINE void runs_give_one(struct vqb_driver *drv, uint32_t at)
 	struct free_runs *f = &drv->free;
 	uint32_t n = drv->slot[at].run;
 
-	f->total += n;
 	if (VQB_LIKELY(f->last == NO_RUN && index_after(drv, f->at, f->length) == at))
 		f->length += n;
 	else
@@ -350,9 +354,10 @@ static void runs_heal(struct vqb_driver *drv)
 {
 	struct free_runs *f = &drv->free;
 
-	if (f->front == NO_RUN || f->total != drv->end.mask + 1)
+	if (f->front == NO_RUN || runs_total(drv) != drv->end.mask + 1)
 		return;
-	f->length = f->total;
+	f->length = drv->end.mask + 1;
+	f->others = 0;
 	f->front = f->last = NO_RUN;
 }
 
@@ -387,8 +392,9 @@ VQB_INLINE struct sums write_chain(struct desc *table, uint32_t at, const struct
 	const struct vqb_segment *border = seg + readable, *last = border + writable - 1;
 	uint64_t link = desc_rest(0, DESC_NEXT, at + 1), len;
 	struct sums sums = { .wrong = true };
+	struct desc *d = table + at;
 
-	for (struct desc *d = table + at;; seg++, d++) {
+	for (;; seg++, d++) {
 		len = segment_len(seg);
 		if (VQB_UNLIKELY(!len))
 			return sums;
@@ -402,8 +408,7 @@ VQB_INLINE struct sums write_chain(struct desc *table, uint32_t at, const struct
 		store_desc(d, seg->addr, len | link, mode);
 		link += desc_rest(0, 0, 1);
 	}
-	store_desc(table + at + (readable + writable - 1), last->addr,
-		   desc_rest((uint32_t)len, writable ? DESC_WRITE : 0, 0), mode);
+	store_desc(d, seg->addr, len | (link & desc_rest(0, DESC_WRITE, 0)), mode);
 	if (!writable)
 		sums.readable = sums.bytes;
 	sums.wrong = false;
@@ -528,7 +533,7 @@ VQB_INLINE int32_t add_indirect(struct vqb_driver *drv, const struct vqb_segment
 /* May and should `n` segments go through a table? The rules of indirect.h. */
 VQB_INLINE bool takes_table(const struct vqb_driver *drv, uint32_t n)
 {
-	return n > 1 && n <= drv->tables.length && drv->tables.free != NO_TABLE && drv->free.total;
+	return n > 1 && n <= drv->tables.length && drv->tables.free != NO_TABLE && drv->free.length;
 }
 
 VQB_INLINE int32_t add(struct vqb_driver *drv, const struct vqb_segment *seg, uint32_t readable,
@@ -540,7 +545,7 @@ VQB_INLINE int32_t add(struct vqb_driver *drv, const struct vqb_segment *seg, ui
 		return n ? VQB_E_TOOBIG : VQB_E_INVALID;
 	if (takes_table(drv, (uint32_t)n))
 		return add_indirect(drv, seg, readable, writable, token, mode);
-	if (VQB_LIKELY(n <= drv->free.total))
+	if (VQB_LIKELY(n <= runs_total(drv)))
 		return add_direct(drv, seg, readable, writable, token, mode);
 	drv->count.no_room++;
 	return VQB_E_NOSPC;
@@ -877,7 +882,7 @@ int32_t vqb_driver_state(const struct vqb_driver *drv)
 
 uint32_t vqb_driver_free(const struct vqb_driver *drv)
 {
-	return drv->state == VQB_E_INVALID ? 0 : drv->free.total;
+	return drv->state == VQB_E_INVALID ? 0 : runs_total(drv);
 }
 
 uint32_t vqb_driver_in_flight(const struct vqb_driver *drv)
