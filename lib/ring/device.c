@@ -314,8 +314,6 @@ VQB_INLINE int32_t take(struct vqb_device *dev, const struct basket *to, uint32_
 
 	w.rules = &dev->rules;
 	w.map = &dev->map;
-	w.window[0] = &dev->map.window[0];
-	w.window[1] = &dev->map.window[1];
 	w.piece = to->piece;
 	w.end = to->piece + to->room;
 	w.reads = w.tables = 0;

@@ -55,18 +55,21 @@ static bool extent_covers(const struct vqb_extent *e, uint64_t addr, uint32_t ac
 	return addr - e->addr < e->len && (e->access & access);
 }
 
-/* The window used last is looked at first. */
+/* Opens a window in place of the one that was opened first, and keeps the two in order. */
 static void *window_open(struct map *map, const struct vqb_extent *e, uint64_t addr,
 			 uint64_t *avail)
 {
 	uint64_t offset = addr - e->addr;
-
-	map->window[1] = map->window[0];
-	map->window[0] = (struct window){
+	struct window opened = {
 		.addr = e->addr,
 		.len = { e->access & VQB_READ ? e->len : 0, e->access & VQB_WRITE ? e->len : 0 },
 		.host = e->host,
 	};
+	struct window kept = map->window[!map->older];
+
+	map->older = kept.addr > opened.addr;
+	map->window[map->older] = kept;
+	map->window[!map->older] = opened;
 	*avail = e->len - offset;
 	return (char *)e->host + (size_t)offset;
 }

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * map.h: one queue's view of guest memory: the shared map, and the two extents used last.
+ * map.h: one queue's view of guest memory: the shared map, and windows on two extents of it.
  *
  * Two, because requests alternate between a region with their headers and one with their data.
- * An empty window has length 0, so that no address is in it.
+ * They are sorted, so that one compare tells which of them an address can be in. An empty window has
+ * length 0, so that no address is in it.
  */
 #ifndef RING_MAP_H
 #define RING_MAP_H
@@ -22,7 +23,8 @@ struct window {
 };
 
 struct map {
-	struct window window[2];
+	struct window window[2]; /* by address */
+	uint32_t older;          /* which of them is the next to be given up */
 	const struct vqb_memory *memory;
 };
 
@@ -37,12 +39,23 @@ VQB_INLINE uint64_t window_len(const struct window *w, uint32_t access)
 	return w->len[access >> 1];
 }
 
-/* Does the window hold `len` bytes, at least 1, at `offset`? */
-VQB_INLINE bool window_holds(const struct window *w, uint64_t offset, uint32_t len, uint32_t access)
+/* The only window that `addr` can be in. */
+VQB_INLINE const struct window *map_window(const struct map *map, uint64_t addr)
+{
+	return addr >= map->window[1].addr ? &map->window[1] : &map->window[0];
+}
+
+/* Does the window hold all of a buffer? One of no length it does not. */
+VQB_INLINE bool window_holds(const struct window *w, uint64_t addr, uint64_t len, uint32_t access)
 {
 	uint64_t room = window_len(w, access);
 
-	return len <= room && offset <= room - len;
+	return len - 1 < room && addr - w->addr <= room - len;
+}
+
+VQB_INLINE char *window_host(const struct window *w, uint64_t addr)
+{
+	return w->host + (size_t)(addr - w->addr);
 }
 
 /*
@@ -51,28 +64,21 @@ VQB_INLINE bool window_holds(const struct window *w, uint64_t offset, uint32_t l
  */
 static inline void *map_find(struct map *map, uint64_t addr, uint32_t access, uint64_t *avail)
 {
-	for (uint32_t i = 0; i < 2; i++) {
-		const struct window *w = &map->window[i];
-		uint64_t offset = addr - w->addr, len = window_len(w, access);
+	const struct window *w = map_window(map, addr);
+	uint64_t offset = addr - w->addr, len = window_len(w, access);
 
-		if (VQB_LIKELY(offset < len)) {
-			*avail = len - offset;
-			return w->host + (size_t)offset;
-		}
-	}
-	return map_search(map, addr, access, avail);
+	if (VQB_UNLIKELY(offset >= len))
+		return map_search(map, addr, access, avail);
+	*avail = len - offset;
+	return window_host(w, addr);
 }
 
-/* Where all of a buffer lies, if that is in one of the extents used last; else NULL. */
+/* Where all of a buffer, `len` not 0, lies, if that is in one of the windows; else NULL. */
 VQB_INLINE void *map_whole(const struct map *map, uint64_t addr, uint32_t len, uint32_t access)
 {
-	for (uint32_t i = 0; i < 2; i++) {
-		const struct window *w = &map->window[i];
+	const struct window *w = map_window(map, addr);
 
-		if (window_holds(w, addr - w->addr, len, access))
-			return w->host + (size_t)(addr - w->addr);
-	}
-	return NULL;
+	return window_holds(w, addr, len, access) ? window_host(w, addr) : NULL;
 }
 
 /*

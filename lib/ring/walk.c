@@ -234,15 +234,14 @@ int32_t walk_chain(struct walk *w, uint32_t head, struct vqb_chain *chain)
  */
 struct plain {
 	const struct desc *table, *d;
-	uint32_t past; /* links of the table, whatever the flags, are below; see plain_past */
-	uint32_t
-		writes; /* 1: the next buffer is for writing; 0: it is not, unless the chain turns */
-	uint32_t want;  /* flags and link of `d`, if the one behind it is next */
-	uint64_t addr, rest;                 /* of `d` */
-	uint64_t bytes, read_bytes;          /* so far */
-	const struct window *window, *other; /* where the last buffer was, and the other one */
-	struct vqb_piece *piece, *turn;      /* the next one; the first writable one */
-	struct vqb_piece *stop;              /* no further: the chain limit, or no more room */
+	uint32_t past;       /* links of the table, whatever the flags, are below; see plain_past */
+	uint32_t access;     /* to the next buffer, unless the chain turns there */
+	uint32_t want;       /* flags and link of `d`, if the one behind it is next */
+	uint64_t addr, rest; /* of `d` */
+	uint64_t bytes, read_bytes;     /* so far */
+	const struct window *window;    /* of the buffer that was looked for last */
+	struct vqb_piece *piece, *turn; /* the next one; the first writable one */
+	struct vqb_piece *stop;         /* no further: the chain limit, or no more room */
 };
 
 VQB_INLINE uint32_t plain_link(const struct plain *s)
@@ -255,6 +254,8 @@ VQB_INLINE void plain_fetch(struct plain *s)
 	s->addr = load64(&s->d->addr, MODE_PLAIN);
 	s->rest = load_rest(s->d, MODE_PLAIN);
 }
+
+_Static_assert((VQB_WRITE & DESC_WRITE) == DESC_WRITE && !(VQB_READ & DESC_WRITE), "plain_go");
 
 /* After so many buffers plain_run pays. */
 #define RUN_FROM 4
@@ -269,7 +270,7 @@ VQB_INLINE uint32_t plain_past(uint32_t count)
 VQB_INLINE void plain_go(struct plain *s, uint32_t at)
 {
 	s->d = s->table + at;
-	s->want = (at + 1) << 16 | DESC_NEXT | s->writes * DESC_WRITE;
+	s->want = (at + 1) << 16 | DESC_NEXT | (s->access & DESC_WRITE);
 	plain_fetch(s);
 }
 
@@ -284,34 +285,21 @@ VQB_INLINE void plain_limit(struct plain *s, const struct walk *w, uint32_t most
 /* Does the buffer of `d` lie in the window? One of no length does not. */
 VQB_INLINE bool plain_inside(const struct plain *s)
 {
-	uint64_t len = desc_len(s->rest), room = s->window->len[s->writes];
-
-	return len - 1 < room && s->addr - s->window->addr <= room - len;
+	return window_holds(s->window, s->addr, desc_len(s->rest), s->access);
 }
 
-/* Does it lie in one of the two? */
-VQB_INLINE bool plain_found(struct plain *s)
+/* Does it lie in either? */
+VQB_INLINE bool plain_found(struct plain *s, const struct map *map)
 {
-	const struct window *last = s->window;
-
-	if (plain_inside(s))
-		return true;
-	s->window = s->other;
-	s->other = last;
+	s->window = map_window(map, s->addr);
 	return plain_inside(s);
-}
-
-/* Where it lies. */
-VQB_INLINE char *plain_host(const struct plain *s)
-{
-	return s->window->host + (size_t)(s->addr - s->window->addr);
 }
 
 VQB_INLINE void plain_add(struct plain *s)
 {
 	uint32_t len = desc_len(s->rest);
 
-	s->piece->base = plain_host(s);
+	s->piece->base = window_host(s->window, s->addr);
 	s->piece->len = len;
 	s->piece++;
 	s->bytes += len;
@@ -347,10 +335,10 @@ VQB_INLINE bool plain_enter(struct plain *s, struct walk *w)
 
 	if (desc_flags(s->rest) != DESC_INDIRECT || !w->rules->indirect ||
 	    s->table != w->rules->desc || s->piece != w->piece || len % sizeof(struct desc) ||
-	    count > w->rules->limit || count > UINT16_MAX || !plain_found(s) ||
-	    (uintptr_t)plain_host(s) % sizeof(uint64_t))
+	    count > w->rules->limit || count > UINT16_MAX || !plain_found(s, w->map) ||
+	    (uintptr_t)window_host(s->window, s->addr) % sizeof(uint64_t))
 		return false;
-	s->table = (const struct desc *)(const void *)plain_host(s);
+	s->table = (const struct desc *)(const void *)window_host(s->window, s->addr);
 	s->past = plain_past(count);
 	w->reads++;
 	w->tables++;
@@ -363,7 +351,7 @@ VQB_INLINE bool plain_enter(struct plain *s, struct walk *w)
 VQB_INLINE bool plain_turn(struct plain *s, uint32_t link)
 {
 	if (link & ~s->want & DESC_WRITE) {
-		s->writes = 1;
+		s->access = VQB_WRITE;
 		s->want |= DESC_WRITE;
 		s->turn = s->piece;
 		s->read_bytes = s->bytes;
@@ -381,7 +369,7 @@ static VQB_COLD int32_t plain_odd(struct walk *w, struct plain s, struct vqb_cha
 	w->room = room_left(w);
 	w->table = (struct table){ .host = s.table, .count = s.past >> 16 };
 	w->indirect = s.table != w->rules->desc;
-	w->access = s.writes ? VQB_WRITE : VQB_READ;
+	w->access = s.access;
 	w->pieces = (uint32_t)(s.piece - w->piece);
 	w->direct = w->indirect ? 0 : w->pieces;
 	w->left = least(w->rules->limit, w->table.count) - w->pieces;
@@ -401,8 +389,6 @@ VQB_INLINE void plain_end(struct walk *w, const struct plain *s, struct vqb_chai
 	chain->write_bytes = s->bytes - s->read_bytes;
 	w->reads += chain->readable + chain->writable;
 	w->piece = s->piece;
-	w->window[0] = s->window;
-	w->window[1] = s->other;
 }
 
 int32_t walk_plain(struct walk *w, uint32_t head, struct vqb_chain *chain)
@@ -410,8 +396,7 @@ int32_t walk_plain(struct walk *w, uint32_t head, struct vqb_chain *chain)
 	struct plain s = {
 		.table = w->rules->desc,
 		.past = plain_past(w->rules->size),
-		.window = w->window[0],
-		.other = w->window[1],
+		.access = VQB_READ,
 		.piece = w->piece,
 		.turn = w->piece,
 	};
@@ -433,7 +418,7 @@ int32_t walk_plain(struct walk *w, uint32_t head, struct vqb_chain *chain)
 		} else if (VQB_UNLIKELY(link >= s.past)) {
 			return plain_odd(w, s, chain);
 		}
-		if (VQB_UNLIKELY(s.piece == s.stop || !plain_found(&s)))
+		if (VQB_UNLIKELY(s.piece == s.stop || !plain_found(&s, w->map)))
 			return plain_odd(w, s, chain);
 		plain_add(&s);
 		if (link == s.want) {
@@ -446,7 +431,7 @@ int32_t walk_plain(struct walk *w, uint32_t head, struct vqb_chain *chain)
 			break;
 		}
 	}
-	if (!s.writes) {
+	if (s.access == VQB_READ) {
 		s.turn = s.piece;
 		s.read_bytes = s.bytes;
 	}
