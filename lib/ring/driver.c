@@ -325,11 +325,10 @@ static VQB_COLD void runs_append(struct vqb_driver *drv, uint32_t at, uint32_t n
 		runs_advance(drv);
 }
 
-/* Puts one run back. */
-VQB_INLINE void runs_give_one(struct vqb_driver *drv, uint32_t at)
+/* Puts a run back. */
+VQB_INLINE void runs_put(struct vqb_driver *drv, uint32_t at, uint32_t n)
 {
 	struct free_runs *f = &drv->free;
-	uint32_t n = drv->slot[at].run;
 
 	if (VQB_LIKELY(f->last == NO_RUN && index_after(drv, f->at, f->length) == at))
 		f->length += n;
@@ -337,16 +336,35 @@ VQB_INLINE void runs_give_one(struct vqb_driver *drv, uint32_t at)
 		runs_append(drv, at, n);
 }
 
-/* Puts all runs of a chain back. */
-VQB_INLINE void runs_give(struct vqb_driver *drv, uint32_t head)
+/* Runs that come back behind each other are put back as one. n 0: none yet. */
+struct returned {
+	uint32_t at, n;
+};
+
+/* Gives back all runs of a chain. The last ones are still in `back`. */
+VQB_INLINE void runs_give(struct vqb_driver *drv, uint32_t head, struct returned *back)
 {
 	uint32_t at = head, next;
 
 	do {
+		uint32_t n = drv->slot[at].run;
+
 		next = drv->slot[at].next_run;
-		runs_give_one(drv, at);
+		if (index_after(drv, back->at, back->n) != at) {
+			if (back->n)
+				runs_put(drv, back->at, back->n);
+			back->at = at;
+			back->n = 0;
+		}
+		back->n += n;
 		at = next;
 	} while (VQB_UNLIKELY(at != NO_RUN));
+}
+
+VQB_INLINE void runs_give_end(struct vqb_driver *drv, const struct returned *back)
+{
+	if (back->n)
+		runs_put(drv, back->at, back->n);
 }
 
 /* With nothing out, all descriptors are one run again, whatever became of them. */
@@ -478,7 +496,10 @@ static VQB_COLD int32_t add_scattered(struct vqb_driver *drv, const struct vqb_s
 	int32_t status = sums_status(&sums);
 
 	if (status) {
-		runs_give(drv, head);
+		struct returned back = { 0 };
+
+		runs_give(drv, head, &back);
+		runs_give_end(drv, &back);
 		return status;
 	}
 	drv->count.descriptors += n;
@@ -687,22 +708,11 @@ VQB_INLINE bool is_lent(const struct vqb_driver *drv, uint32_t id)
 	       e->next - 1 - drv->slot[id].position >= e->next - e->exposed;
 }
 
-/* Takes a chain back: its table, its descriptors. */
-VQB_INLINE void take_back(struct vqb_driver *drv, uint32_t head)
+/* Hands back a request, and takes back its table and its descriptors. */
+VQB_INLINE void finish(struct vqb_driver *drv, uint32_t head, uint32_t len, struct vqb_done *done,
+		       struct returned *back)
 {
 	struct slot *slot = &drv->slot[head];
-
-	if (slot->held < HELD_DIRECT) {
-		drv->slot[slot->held].next_table = (uint16_t)drv->tables.free;
-		drv->tables.free = slot->held;
-	}
-	slot->held = HELD_NOT;
-	runs_give(drv, head);
-}
-
-VQB_INLINE void finish(struct vqb_driver *drv, uint32_t head, uint32_t len, struct vqb_done *done)
-{
-	const struct slot *slot = &drv->slot[head];
 
 	done->token = slot->token;
 	done->len = len;
@@ -712,25 +722,33 @@ VQB_INLINE void finish(struct vqb_driver *drv, uint32_t head, uint32_t len, stru
 		done->flags = VQB_DONE_OVERLONG;
 		drv->count.overlong++;
 	}
-	take_back(drv, head);
+	if (slot->held < HELD_DIRECT) {
+		drv->slot[slot->held].next_table = (uint16_t)drv->tables.free;
+		drv->tables.free = slot->held;
+	}
+	slot->held = HELD_NOT;
+	runs_give(drv, head, back);
 }
 
-VQB_INLINE uint32_t reap(struct vqb_driver *drv, struct vqb_done *done, uint32_t max, uint32_t mode)
+/* Reaps `pending` requests, which are there. */
+VQB_INLINE uint32_t reap(struct vqb_driver *drv, struct vqb_done *done, uint32_t pending,
+			 uint32_t mode)
 {
-	uint32_t n, pending = reapable(drv, mode);
+	uint32_t n, cursor = drv->end.cursor;
+	struct returned back = { 0 };
 
-	pending = pending < max ? pending : max;
-	for (n = 0; n < pending; n++) {
-		const struct used_elem *elem = &drv->used[drv->end.cursor & drv->end.mask];
+	for (n = 0; n < pending; n++, cursor++) {
+		const struct used_elem *elem = &drv->used[cursor & drv->end.mask];
 		uint32_t id = load32(&elem->id, mode), len = load32(&elem->len, mode);
 
 		if (VQB_UNLIKELY(!is_lent(drv, id))) {
 			stop(drv, VQB_E_BROKEN);
 			break;
 		}
-		finish(drv, id, len, &done[n]);
-		drv->end.cursor++;
+		finish(drv, id, len, &done[n], &back);
 	}
+	drv->end.cursor = cursor;
+	runs_give_end(drv, &back);
 	return n;
 }
 
@@ -755,50 +773,66 @@ static bool next_batch(struct vqb_driver *drv)
 }
 
 /* One request of a batch. All but the last were written in full, or they would have ended it. */
-static void finish_in_order(struct vqb_driver *drv, struct vqb_done *done)
+static void finish_in_order(struct vqb_driver *drv, struct vqb_done *done, struct returned *back)
 {
 	struct batch *b = &drv->batch;
 	uint32_t head = b->oldest, implied = --b->left;
 
 	b->oldest = index_after(drv, head, drv->slot[head].run);
-	finish(drv, head, implied ? drv->slot[head].writable : b->len, done);
+	finish(drv, head, implied ? drv->slot[head].writable : b->len, done, back);
 	if (implied)
 		done->flags |= VQB_DONE_IMPLIED;
 	drv->end.cursor++;
 }
 
-static uint32_t reap_in_order(struct vqb_driver *drv, struct vqb_done *done, uint32_t max)
+static uint32_t reap_in_order(struct vqb_driver *drv, struct vqb_done *done, uint32_t pending)
 {
-	uint32_t n, pending = reapable(drv, drv->end.mode);
+	struct returned back = { 0 };
+	uint32_t n;
 
-	pending = pending < max ? pending : max;
 	for (n = 0; n < pending; n++) {
 		if (!drv->batch.left && !next_batch(drv)) {
 			stop(drv, VQB_E_BROKEN);
 			break;
 		}
-		finish_in_order(drv, &done[n]);
+		finish_in_order(drv, &done[n], &back);
 	}
+	runs_give_end(drv, &back);
 	return n;
 }
 
-static VQB_COLD uint32_t reap_special(struct vqb_driver *drv, struct vqb_done *done, uint32_t max)
+static VQB_COLD uint32_t reap_special(struct vqb_driver *drv, struct vqb_done *done,
+				      uint32_t pending)
 {
-	if (drv->state)
-		return 0;
 	if (drv->end.mode & MODE_IN_ORDER)
-		return reap_in_order(drv, done, max);
-	return reap(drv, done, max, drv->end.mode);
+		return reap_in_order(drv, done, pending);
+	return reap(drv, done, pending, drv->end.mode);
 }
 
-uint32_t vqb_driver_reap(struct vqb_driver *drv, struct vqb_done *done, uint32_t max)
+/* Not for the compiler to merge with its caller, which often finds that there is nothing to do. */
+static __attribute__((noinline)) uint32_t reap_some(struct vqb_driver *drv, struct vqb_done *done,
+						    uint32_t pending)
 {
-	uint32_t n = VQB_UNLIKELY(drv->end.mode) ? reap_special(drv, done, max)
-						 : reap(drv, done, max, MODE_PLAIN);
+	uint32_t n = VQB_UNLIKELY(drv->end.mode) ? reap_special(drv, done, pending)
+						 : reap(drv, done, pending, MODE_PLAIN);
 
 	runs_heal(drv);
 	drv->count.completions += n;
 	return n;
+}
+
+static VQB_COLD uint32_t reapable_special(struct vqb_driver *drv)
+{
+	return drv->state ? 0 : reapable(drv, drv->end.mode);
+}
+
+uint32_t vqb_driver_reap(struct vqb_driver *drv, struct vqb_done *done, uint32_t max)
+{
+	uint32_t pending =
+		VQB_UNLIKELY(drv->end.mode) ? reapable_special(drv) : reapable(drv, MODE_PLAIN);
+
+	pending = pending < max ? pending : max;
+	return pending ? reap_some(drv, done, pending) : 0;
 }
 
 /* ---- starting over ---- */
