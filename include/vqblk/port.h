@@ -46,8 +46,12 @@ int memcmp(const void *a, const void *b, size_t n);
 #define VQB_LIKELY(x) __builtin_expect(!!(x), 1)
 #define VQB_UNLIKELY(x) __builtin_expect(!!(x), 0)
 
-/* For the steps of a hot path that are functions to be read, not to be called. */
+/* For the steps of a hot path that are functions to be read, not to be called; -Os has its own mind. */
+#if defined(__OPTIMIZE_SIZE__)
+#define VQB_INLINE static inline
+#else
 #define VQB_INLINE static inline __attribute__((always_inline))
+#endif
 /* For what a hot path hardly ever needs. */
 #define VQB_COLD __attribute__((noinline, cold))
 
