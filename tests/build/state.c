@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The memory that a queue keeps for itself stays within a budget, whatever its size: 512 bytes and
+ * so many for each entry of the ring. What the library asks for keeps to it exactly; the macros for
+ * static allocation round it up to the alignment of the next object.
+ */
+#include <stdio.h>
+
+#include <vqblk/device.h>
+#include <vqblk/driver.h>
+
+#include "unit.h"
+
+enum { FIXED = 512, DRIVER_ENTRY = 24, DEVICE_ENTRY = 32 };
+
+static size_t driver_size(uint32_t size)
+{
+	struct vqb_driver_config config = { .struct_size = sizeof(config), .max_size = size };
+
+	return vqb_driver_size(&config);
+}
+
+static size_t device_size(uint32_t size)
+{
+	static uint8_t byte;
+	static const struct vqb_extent ram = { 0, 1, &byte, VQB_READ | VQB_WRITE, 0 };
+	static const struct vqb_memory memory = { .struct_size = sizeof(memory),
+						  .count = 1,
+						  .sorted = &ram };
+	struct vqb_device_config config = { .struct_size = sizeof(config),
+					    .max_size = size,
+					    .memory = &memory };
+
+	return vqb_device_size(&config);
+}
+
+/* The function's answer is within the budget, and the macro holds it and is not much more. */
+static void check(const char *what, uint32_t size, size_t asked, size_t macro, size_t entry)
+{
+	size_t budget = FIXED + entry * size;
+
+	if (size == 1 || size == 256 || size == VQB_RING_MAX)
+		printf("%s of %u entries: %zu bytes of at most %zu\n", what, (unsigned)size, asked,
+		       budget);
+	assert_in_range(asked, 1, budget);
+	assert_in_range(macro, asked, VQB_ROUND_UP(budget));
+}
+
+static void test_a_driver_keeps_512_bytes_and_24_for_each_entry(void **state)
+{
+	(void)state;
+	for (uint32_t size = 1; size <= VQB_RING_MAX; size *= 2)
+		check("driver", size, driver_size(size), VQB_DRIVER_BYTES(size), DRIVER_ENTRY);
+}
+
+static void test_a_device_keeps_512_bytes_and_32_for_each_entry(void **state)
+{
+	(void)state;
+	for (uint32_t size = 1; size <= VQB_RING_MAX; size *= 2)
+		check("device", size, device_size(size), VQB_DEVICE_BYTES(size), DEVICE_ENTRY);
+}
+
+int main(void)
+{
+	static const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_a_driver_keeps_512_bytes_and_24_for_each_entry),
+		cmocka_unit_test(test_a_device_keeps_512_bytes_and_32_for_each_entry),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
