@@ -161,6 +161,276 @@ static void test_drain_ends_though_the_driver_adds_as_it_goes(void **state)
 	assert_int_equal(vqb_device_turn(b->dev) & VQB_MORE, VQB_MORE);
 }
 
+/* ---- the largest ring, and counting without a log ---- */
+
+static unsigned long loads, lookups;
+
+static void count_load(const void *p, unsigned bytes)
+{
+	(void)p;
+	(void)bytes;
+	loads++;
+}
+
+/* One take of up to `max` chains and pieces, with loads and lookups counted. */
+static int32_t counted_take(struct bench *b, struct vqb_chain *chain, uint32_t max)
+{
+	int32_t status;
+
+	loads = lookups = 0;
+	probe_load = count_load;
+	status = vqb_device_take(b->dev, chain, max, b->piece, BENCH_PIECES, &b->taken, &b->need);
+	probe_load = NULL;
+	return status;
+}
+
+/* The index and a head, and for each of so many descriptors two words. */
+static unsigned long cost(unsigned long chains, unsigned long descriptors)
+{
+	return 1 + chains + 2 * descriptors;
+}
+
+/* Takes one chain, which is bad, for at most so many descriptors. */
+static void take_bad_for(struct bench *b, uint32_t rule, unsigned long descriptors)
+{
+	assert_int_equal(counted_take(b, b->chain, 1), VQB_OK);
+	assert_int_equal(b->taken, 1);
+	assert_int_equal(b->chain[0].status, VQB_E_BAD_CHAIN);
+	assert_int_equal(b->chain[0].reason.rule, rule);
+	assert_true(loads <= cost(1, descriptors));
+}
+
+/* Shows: K02 SR-DEV-31 */
+static void test_loop_in_the_largest_ring_costs_the_ring_and_one(void **state)
+{
+	static const uint32_t limit[] = { 0, 1, 1000, VQB_RING_MAX, 0xffffffff };
+	static const uint32_t len[] = { 0, 16 };
+
+	for (unsigned i = 0; i < 2 * sizeof(limit) / sizeof(limit[0]); i++) {
+		struct bench *b = bench_plan(state, VQB_RING_MAX, INDIRECT);
+		uint32_t most = limit[i / 2];
+
+		b->config.max_chain = most;
+		b->config.max_pieces = 2 * VQB_RING_MAX;
+		bench_start(b);
+		for (unsigned d = 0; d < VQB_RING_MAX; d++)
+			bench_desc(b, d, DATA, len[i % 2], RAW_NEXT, (d + 1) % VQB_RING_MAX);
+		bench_offer(b, 5);
+		most = most && most < VQB_RING_MAX ? most : VQB_RING_MAX;
+		take_bad_for(b, VQB_RULE_LOOP, most + 1);
+	}
+}
+
+/* Any number of descriptors in the ring before, and a table that goes round. */
+/* Shows: K01 K02 SR-DEV-31 */
+static void test_loop_in_the_largest_table_costs_the_limit_and_two(void **state)
+{
+	static const uint32_t before[] = { 0, 1, VQB_RING_MAX - 1 };
+
+	for (unsigned i = 0; i < sizeof(before) / sizeof(before[0]); i++) {
+		struct bench *b = bench_open(state, VQB_RING_MAX, INDIRECT);
+
+		for (unsigned d = 0; d < before[i]; d++)
+			bench_desc(b, d, DATA, 0, RAW_NEXT, d + 1);
+		bench_table(b, HIGH, VQB_RING_MAX, DATA, 0, 0);
+		bench_entry(b, HIGH, VQB_RING_MAX - 1, DATA, 0, RAW_NEXT, 0);
+		bench_desc(b, before[i], HIGH, 16 * VQB_RING_MAX, RAW_INDIRECT, 0);
+		bench_offer(b, 0);
+		take_bad_for(b, VQB_RULE_LOOP, VQB_RING_MAX + 2);
+	}
+}
+
+static struct vqb_chain *all_chains(void)
+{
+	struct vqb_chain *chain = (struct vqb_chain *)calloc(VQB_RING_MAX, sizeof(*chain));
+
+	assert_non_null(chain);
+	return chain;
+}
+
+static void offer_all(struct bench *b)
+{
+	for (unsigned head = 0; head < VQB_RING_MAX; head++)
+		bench_offer(b, head);
+}
+
+/* Every head is made available, and all are bad for `rule`: one take delivers them. */
+static void take_all_bad(struct bench *b, uint32_t rule, unsigned long descriptors)
+{
+	struct vqb_chain *chain = all_chains();
+
+	offer_all(b);
+	assert_int_equal(counted_take(b, chain, VQB_RING_MAX), VQB_OK);
+	assert_int_equal(b->taken, VQB_RING_MAX);
+	for (unsigned i = 0; i < VQB_RING_MAX; i++) {
+		assert_int_equal(chain[i].status, VQB_E_BAD_CHAIN);
+		assert_int_equal(chain[i].reason.rule, rule);
+	}
+	assert_true(loads <= cost(VQB_RING_MAX, VQB_RING_MAX * descriptors));
+	free(chain);
+}
+
+/* Shows: K07 SR-DEV-31 */
+static void test_full_ring_of_malformed_heads_costs_one_descriptor_each(void **state)
+{
+	struct bench *b = bench_open(state, VQB_RING_MAX, INDIRECT);
+
+	for (unsigned d = 0; d < VQB_RING_MAX; d++)
+		bench_desc(b, d, TABLE, 16, RAW_INDIRECT | RAW_NEXT, 0);
+	take_all_bad(b, VQB_RULE_BOTH, 1);
+}
+
+/* Shows: K01 K07 SR-DEV-31 */
+static void test_full_ring_of_looped_tables_costs_the_limit_and_two_each(void **state)
+{
+	struct bench *b = bench_plan(state, VQB_RING_MAX, INDIRECT);
+
+	b->config.max_chain = 16;
+	bench_start(b);
+	bench_table(b, TABLE, 16, DATA, 0, 0);
+	bench_entry(b, TABLE, 15, DATA, 0, RAW_NEXT, 0);
+	for (unsigned d = 0; d < VQB_RING_MAX; d++)
+		bench_desc(b, d, TABLE, 16 * 16, RAW_INDIRECT, 0);
+	take_all_bad(b, VQB_RULE_LOOP, 18);
+}
+
+/* All 32768 descriptors one behind the other, from every head on, with a small limit. */
+/* Shows: K02 K07 SR-DEV-31 */
+static void test_full_ring_of_long_chains_costs_the_limit_and_one_each(void **state)
+{
+	struct bench *b = bench_plan(state, VQB_RING_MAX, 0);
+
+	b->config.max_chain = 8;
+	bench_start(b);
+	for (unsigned d = 0; d < VQB_RING_MAX; d++)
+		bench_desc(b, d, DATA, 0, RAW_NEXT, (d + 1) % VQB_RING_MAX);
+	take_all_bad(b, VQB_RULE_LOOP, 9);
+}
+
+/* Shows: SR-DEV-30 SR-DEV-31 */
+static void test_broken_ring_costs_nothing_more(void **state)
+{
+	struct bench *b = bench_open(state, VQB_RING_MAX, 0);
+	struct vqb_chain *chain = all_chains();
+
+	poke(b->ring.avail + 4, VQB_RING_MAX, 2);
+	poke(b->ring.avail + 2, VQB_RING_MAX, 2);
+	assert_int_equal(counted_take(b, chain, VQB_RING_MAX), VQB_E_BROKEN);
+	assert_true(loads <= 2);
+	assert_int_equal(counted_take(b, chain, VQB_RING_MAX), VQB_E_BROKEN);
+	assert_int_equal(loads, 0);
+	assert_int_equal(vqb_device_reset(b->dev, &b->config.ring), VQB_OK);
+	poke(b->ring.avail + 2, VQB_RING_MAX + 1, 2);
+	assert_int_equal(counted_take(b, chain, VQB_RING_MAX), VQB_E_BROKEN);
+	assert_true(loads <= 1);
+	free(chain);
+}
+
+/* ---- lookups ---- */
+
+/* Above the first region, without end: each byte an extent of its own, no two of which adjoin. */
+static int32_t crumbs(void *context, uint64_t addr, uint32_t access, struct vqb_extent *out)
+{
+	uint8_t *host = (uint8_t *)context;
+
+	(void)access;
+	lookups++;
+	if (addr < HIGH)
+		return VQB_E_FAULT;
+	host += (addr - HIGH) * 2 % REGION_BYTES;
+	*out = (struct vqb_extent){ addr, 1, host, VQB_READ | VQB_WRITE, 0 };
+	return VQB_OK;
+}
+
+static struct bench *open_crumbs(void **state, uint32_t size, uint32_t max_pieces)
+{
+	struct bench *b = bench_plan(state, size, INDIRECT);
+
+	b->memory.count = 1;
+	b->memory.translate = crumbs;
+	b->memory.context = b->high;
+	b->config.max_pieces = max_pieces;
+	bench_start(b);
+	return b;
+}
+
+/* Whatever the length, and however many descriptors: the limit of pieces is one of lookups, too. */
+/* Shows: K14 SR-DEV-31 */
+static void test_pieces_over_the_limit_are_not_looked_up(void **state)
+{
+	static const uint32_t limit[] = { 1, 7, 64 };
+
+	for (unsigned i = 0; i < sizeof(limit) / sizeof(limit[0]); i++) {
+		struct bench *b = open_crumbs(state, 1024, limit[i]);
+
+		bench_desc(b, 0, HIGH, UINT32_MAX, 0, 0);
+		bench_offer(b, 0);
+		take_bad_for(b, VQB_RULE_PIECES, 1);
+		assert_true(lookups <= limit[i] + 1);
+		for (unsigned d = 1; d < 1024; d++)
+			bench_desc(b, d, HIGH + 2 * d, 1, RAW_NEXT, (d + 1) % 1024);
+		bench_offer(b, 1);
+		take_bad_for(b, VQB_RULE_PIECES, limit[i] + 1);
+		assert_true(lookups <= limit[i] + 1);
+	}
+}
+
+/* Every take of a chain for which there is no room looks it up anew, and no more than that. */
+static void test_chain_without_room_costs_its_limit_each_time(void **state)
+{
+	struct bench *b = open_crumbs(state, 8, 500);
+
+	bench_desc(b, 0, HIGH, 400, 0, 0);
+	bench_offer(b, 0);
+	for (unsigned i = 0; i < 3; i++) {
+		loads = lookups = 0;
+		probe_load = count_load;
+		assert_int_equal(bench_take_room(b, 1, 10), VQB_E_NOSPC);
+		probe_load = NULL;
+		assert_int_equal(b->need.pieces, 400);
+		assert_true(lookups <= 400);
+		assert_true(loads <= cost(1, 1));
+	}
+}
+
+/* An empty descriptor's address is not looked up, in the ring or in a table. Shows: K03 */
+static void test_empty_descriptors_are_not_looked_up(void **state)
+{
+	struct bench *b = open_crumbs(state, 64, 8);
+
+	for (unsigned d = 0; d < 63; d++)
+		bench_desc(b, d, HIGH + d, 0, RAW_NEXT, d + 1);
+	bench_desc(b, 63, HIGH, 0, RAW_NEXT, 0);
+	bench_offer(b, 0);
+	take_bad_for(b, VQB_RULE_LOOP, 65);
+	assert_int_equal(lookups, 0);
+}
+
+/*
+ * A table in single bytes: one lookup for each, to see that all of it is there, and one for each
+ * byte of an entry that is read; one or two for trying whether it is a single stretch.
+ */
+/* Shows: K01 K14 SR-DEV-31 */
+static void test_looped_table_of_single_bytes_costs_32_lookups_for_each_entry(void **state)
+{
+	for (uint32_t entries = 1; entries <= 256; entries *= 4) {
+		struct bench *b = open_crumbs(state, 256, 8);
+		uint8_t entry[16];
+
+		for (uint32_t i = 0; i < entries; i++) {
+			raw_desc(entry, 0, 0, 0, RAW_NEXT, (i + 1) % entries);
+			for (unsigned k = 0; k < 16; k++)
+				b->high[2 * (16 * i + k)] = entry[k];
+		}
+		bench_desc(b, 0, HIGH, 16 * entries, RAW_INDIRECT, 0);
+		bench_offer(b, 0);
+		assert_int_equal(counted_take(b, b->chain, 1), VQB_OK);
+		assert_int_equal(b->chain[0].reason.rule, VQB_RULE_LOOP);
+		assert_true(lookups <= 16 * entries + 16 * (entries + 1) + 2);
+		assert_true(loads <= cost(1, 1) + 16 * (entries + 1));
+	}
+}
+
 /* ---- any input ---- */
 
 static uint32_t seed;
@@ -293,6 +563,16 @@ int main(void)
 		bench_test(test_nothing_past_the_ring_is_read),
 		bench_test(test_bad_chain_is_never_walked_twice),
 		bench_test(test_drain_ends_though_the_driver_adds_as_it_goes),
+		bench_test(test_loop_in_the_largest_ring_costs_the_ring_and_one),
+		bench_test(test_loop_in_the_largest_table_costs_the_limit_and_two),
+		bench_test(test_full_ring_of_malformed_heads_costs_one_descriptor_each),
+		bench_test(test_full_ring_of_looped_tables_costs_the_limit_and_two_each),
+		bench_test(test_full_ring_of_long_chains_costs_the_limit_and_one_each),
+		bench_test(test_broken_ring_costs_nothing_more),
+		bench_test(test_pieces_over_the_limit_are_not_looked_up),
+		bench_test(test_chain_without_room_costs_its_limit_each_time),
+		bench_test(test_empty_descriptors_are_not_looked_up),
+		bench_test(test_looped_table_of_single_bytes_costs_32_lookups_for_each_entry),
 		bench_test(test_any_descriptors_cost_a_bounded_number_of_reads),
 	};
 

@@ -4,6 +4,7 @@
  * them and stays so; nothing is handed back, nothing is freed, and nothing goes on for ever.
  */
 #include "driver_bench.h"
+#include "probe_port.h"
 
 static void expect_broken(struct bench *b, uint32_t free, uint32_t in_flight)
 {
@@ -343,6 +344,96 @@ static void test_a_broken_queue_is_mended_by_the_three_steps(void **state)
 	bench_close(&b);
 }
 
+/* ---- what a call costs ---- */
+
+static unsigned long loads;
+
+static void count_load(const void *p, unsigned bytes)
+{
+	(void)p;
+	(void)bytes;
+	loads++;
+}
+
+static struct vqb_done all_done[32768];
+
+static uint32_t counted_reap(struct bench *b, uint32_t max)
+{
+	uint32_t n;
+
+	loads = 0;
+	probe_load = count_load;
+	n = vqb_driver_reap(b->drv, all_done, max);
+	probe_load = NULL;
+	return n;
+}
+
+/* The largest ring, all of it out. */
+static void open_full(struct bench *b)
+{
+	bench_open(b, 32768, EVENT_MODE);
+	for (uint32_t i = 0; i < 32768; i++)
+		bench_add(b, i, 1, 0);
+	vqb_driver_publish(b->drv);
+}
+
+/* The index, and two words for each request. */
+static void test_reap_loads_no_more_than_it_may_hand_back(void **state)
+{
+	static const uint32_t max[] = { 0, 1, 7, 1000, 32768, 0xffffffff };
+	struct bench b;
+	uint32_t all = 0;
+
+	(void)state;
+	open_full(&b);
+	for (uint32_t i = 0; i < 32768; i++)
+		bench_give(&b, 32767 - i, 0);
+	for (unsigned i = 0; i < sizeof(max) / sizeof(max[0]); i++) {
+		uint32_t n = counted_reap(&b, max[i]);
+
+		assert_true(n <= max[i]);
+		assert_true(loads <= 1 + 2 * (unsigned long)n);
+		all += n;
+	}
+	assert_int_equal(all, 32768);
+	bench_close(&b);
+}
+
+/* Entries after the bad one are not looked at, and a broken queue looks at nothing. */
+static void test_a_bad_entry_costs_no_more_than_itself(void **state)
+{
+	static const unsigned good[] = { 0, 1, 100, 32767 };
+	struct bench b;
+
+	(void)state;
+	for (unsigned i = 0; i < sizeof(good) / sizeof(good[0]); i++) {
+		open_full(&b);
+		for (uint32_t k = 0; k < good[i]; k++)
+			bench_give(&b, k, 0);
+		for (uint32_t k = good[i]; k < 32768; k++)
+			bench_give(&b, good[i] ? 0 : 40000, 0xffffffff);
+		assert_int_equal(counted_reap(&b, 32768), good[i]);
+		assert_true(loads <= 1 + 2 * (unsigned long)(good[i] + 1));
+		assert_int_equal(vqb_driver_state(b.drv), VQB_E_BROKEN);
+		assert_int_equal(counted_reap(&b, 32768), 0);
+		assert_int_equal(loads, 0);
+		bench_close(&b);
+	}
+}
+
+/* Shows: SR-DRV-41 */
+static void test_an_index_that_jumps_costs_itself(void **state)
+{
+	struct bench b;
+
+	(void)state;
+	open_full(&b);
+	poke(b.raw.used + 2, 32769, 2);
+	assert_int_equal(counted_reap(&b, 32768), 0);
+	assert_int_equal(loads, 1);
+	bench_close(&b);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -363,6 +454,9 @@ int main(void)
 		cmocka_unit_test(test_broken_stays_broken),
 		cmocka_unit_test(test_a_broken_queue_does_not_keep_its_caller_busy),
 		cmocka_unit_test(test_a_broken_queue_is_mended_by_the_three_steps),
+		cmocka_unit_test(test_reap_loads_no_more_than_it_may_hand_back),
+		cmocka_unit_test(test_a_bad_entry_costs_no_more_than_itself),
+		cmocka_unit_test(test_an_index_that_jumps_costs_itself),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
