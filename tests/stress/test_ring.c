@@ -7,7 +7,10 @@
  * lengths, batch sizes, the way of publishing and of arming, and the order of completions are
  * drawn at random.
  *
- * Two million requests in all; VQB_LONG=1 makes it two million for each combination.
+ * In some modes the two stop from time to time and start over on a ring of another size, with
+ * requests on their way: each of those is either completed or detached, once.
+ *
+ * Two million requests in all; VQB_LONG=1 makes it two million for each mode.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -45,6 +48,16 @@ enum {
 
 #define GUEST_BASE UINT64_C(0x7000000000)
 
+/* One way of running the pair: a row of the table at the end. */
+struct mode {
+	const char *name;
+	uint32_t size;     /* of the largest ring, and of the first one */
+	uint64_t features; /* besides VERSION_1 and INDIRECT_DESC */
+	uint32_t policy;   /* enum vqb_indirect_kind */
+	uint32_t resets;   /* requests between two of them, about; 0: none */
+	uint32_t share;    /* of all requests, in thousandths */
+};
+
 /* A request as the driver remembers it; `number` is 0 while it is not out. */
 struct request {
 	uint32_t number;
@@ -54,7 +67,7 @@ struct request {
 
 struct pair {
 	/* set up before the threads start, constant afterwards */
-	uint32_t size;
+	const struct mode *mode;
 	uint64_t features;
 	uint32_t total;
 	uint8_t *guest;
@@ -63,13 +76,17 @@ struct pair {
 	struct vqb_device *dev;
 	/* between the threads */
 	sem_t kick, interrupt;
-	atomic_bool done;            /* all is reaped; the device may end */
+	atomic_bool done; /* all is reaped; the device may end */
+	atomic_bool stop; /* the driver wants to start over: the device stops, */
+	sem_t stopped;    /* says so, */
+	sem_t resumed;    /* and goes on after this */
+	uint32_t size;    /* of the ring now; the driver's to change while the device stands */
 	_Atomic(const char *) fault; /* the first thing that went wrong */
 	/* the driver thread's */
 	struct request *request;
 	uint32_t *idle; /* stack of requests that are not out */
 	uint32_t idle_count;
-	uint32_t added, reaped;
+	uint32_t added, reaped, detached, resets;
 };
 
 static void give_up(struct pair *p, const char *what)
@@ -80,6 +97,8 @@ static void give_up(struct pair *p, const char *what)
 	atomic_store(&p->done, true);
 	sem_post(&p->kick);
 	sem_post(&p->interrupt);
+	sem_post(&p->stopped);
+	sem_post(&p->resumed);
 }
 
 static uint32_t draw(uint64_t *state, uint32_t below)
@@ -145,7 +164,7 @@ static bool add_one(struct pair *p, uint64_t *rng)
 		return true;
 	case VQB_E_NOSPC:
 		r->number = 0;
-		if (p->added == p->reaped)
+		if (p->added == p->reaped + p->detached)
 			give_up(p, "no room while nothing is in flight");
 		return false;
 	default:
@@ -154,13 +173,21 @@ static bool add_one(struct pair *p, uint64_t *rng)
 	}
 }
 
+/* A token that came back: its request can be used again. */
+static void retire(struct pair *p, struct request *r)
+{
+	if (!r->number)
+		give_up(p, "a token came back twice");
+	r->number = 0;
+	if (p->idle_count < p->mode->size)
+		p->idle[p->idle_count++] = (uint32_t)(r - p->request);
+}
+
 static void check_answer(struct pair *p, const struct vqb_done *done)
 {
 	struct request *r = done->token;
 	uint32_t slot = (uint32_t)(r - p->request);
 
-	if (!r->number)
-		give_up(p, "a token came back twice");
 	if (done->len != r->written || done->flags)
 		give_up(p, "a length came back wrong");
 	for (uint32_t i = 0; i < r->writable; i++) {
@@ -170,8 +197,7 @@ static void check_answer(struct pair *p, const struct vqb_done *done)
 		if (word != ~question(r->number, i))
 			give_up(p, "the device's data came back wrong");
 	}
-	r->number = 0;
-	p->idle[p->idle_count++] = slot;
+	retire(p, r);
 	p->reaped++;
 }
 
@@ -211,18 +237,68 @@ static bool may_sleep(struct pair *p, uint64_t *rng)
 	return !(vqb_driver_postpone(p->drv, how) & VQB_MORE);
 }
 
+/* ---- starting over: a handshake outside of the ring ---- */
+
+static void detach_all(struct pair *p)
+{
+	void *token[BATCH];
+	int32_t status;
+	uint32_t n;
+
+	if (vqb_driver_reset(p->drv, NULL))
+		give_up(p, "the driver did not let go of its ring");
+	do {
+		status = vqb_driver_detach(p->drv, token, BATCH, &n);
+		for (uint32_t i = 0; i < n; i++)
+			retire(p, token[i]);
+		p->detached += n;
+	} while (status == VQB_E_NOSPC);
+	if (status || vqb_driver_in_flight(p->drv) || p->added != p->reaped + p->detached)
+		give_up(p, "detach did not account for each request");
+}
+
+/* The driver's half. Completions that are there already may be reaped first, or not. */
+static void start_over(struct pair *p, uint64_t *rng)
+{
+	struct vqb_ring ring = { .features = p->features };
+
+	atomic_store(&p->stop, true);
+	sem_post(&p->kick);
+	sleep_on(p, &p->stopped, "the device did not stop");
+	if (atomic_load(&p->done))
+		return;
+	atomic_store(&p->stop, false);
+	if (draw(rng, 2))
+		reap_all(p);
+	detach_all(p);
+	do
+		p->size = p->mode->size >> draw(rng, 4);
+	while (!p->size);
+	ring.size = p->size;
+	if (vqb_ring_place(&ring, p->guest, 64) || vqb_driver_reset(p->drv, &ring))
+		give_up(p, "the driver did not start over");
+	p->resets++;
+	sem_post(&p->resumed);
+}
+
 static void *drive(void *arg)
 {
 	struct pair *p = arg;
 	uint64_t rng = p->size * 7919u + 1;
+	uint32_t reset_at = p->mode->resets ? p->mode->resets : UINT32_MAX;
 
-	while (p->reaped < p->total && !atomic_load(&p->done)) {
+	while (p->reaped + p->detached < p->total && !atomic_load(&p->done)) {
 		uint32_t batch = 1 + draw(&rng, BATCH);
 
 		if (draw(&rng, 2))
 			vqb_driver_disarm(p->drv);
 		while (batch-- && p->added < p->total && p->idle_count && add_one(p, &rng))
 			continue;
+		if (p->added >= reset_at) {
+			start_over(p, &rng);
+			reset_at = p->added + 1 + draw(&rng, 2 * p->mode->resets);
+			continue;
+		}
 		send(p, &rng);
 		if (!reap_all(p) && vqb_driver_in_flight(p->drv) && may_sleep(p, &rng))
 			sleep_on(p, &p->interrupt, "the driver was not woken");
@@ -277,12 +353,52 @@ static void interrupt_if(struct pair *p, uint32_t answer)
 		sem_post(&p->interrupt);
 }
 
+/*
+ * The device's half of starting over: what it has just taken is partly put and never exposed,
+ * partly late, and told so.
+ */
+static void stop_and_resume(struct pair *p, uint64_t *rng)
+{
+	struct vqb_ring_at ring = { .features = p->features };
+	struct vqb_chain chain[BATCH];
+	struct vqb_piece piece[PIECES];
+	struct vqb_need need;
+	uint32_t n, early;
+
+	if (vqb_device_take(p->dev, chain, 1 + draw(rng, BATCH), piece, PIECES, &n, &need))
+		give_up(p, "take stopped before a reset");
+	early = draw(rng, n + 1);
+	if (early)
+		serve_all(p, chain, early, rng);
+	if (vqb_device_reset(p->dev, NULL))
+		give_up(p, "the device did not let go of its ring");
+	for (uint32_t i = 0; i < n; i++)
+		if (vqb_device_put(p->dev, chain[i].ticket, 0) != VQB_E_STALE)
+			give_up(p, "a ticket outlived a reset");
+	sem_post(&p->stopped);
+	sleep_on(p, &p->resumed, "the driver did not resume");
+	ring.size = p->size;
+	if (vqb_ring_place_at(&ring, GUEST_BASE, 64) || vqb_device_reset(p->dev, &ring))
+		give_up(p, "the device did not start over");
+}
+
+/* Publishes and arms, in one or in two. */
+static uint32_t turn(struct pair *p, uint64_t *rng)
+{
+	uint32_t answer;
+
+	if (draw(rng, 2))
+		return vqb_device_turn(p->dev);
+	answer = vqb_device_publish(p->dev);
+	return answer | vqb_device_arm(p->dev);
+}
+
 static void *serve_queue(void *arg)
 {
 	struct vqb_chain chain[BATCH];
 	struct vqb_piece piece[PIECES];
 	struct pair *p = arg;
-	uint64_t rng = p->size * 104729u + 2;
+	uint64_t rng = p->mode->size * 104729u + 2;
 	struct vqb_need need;
 	uint32_t n, answer;
 
@@ -299,17 +415,19 @@ static void *serve_queue(void *arg)
 			serve_all(p, chain, n, &rng);
 			if (draw(&rng, 2))
 				interrupt_if(p, vqb_device_publish(p->dev));
-			continue;
+		} else {
+			answer = turn(p, &rng);
+			interrupt_if(p, answer);
+			if (!(answer & VQB_MORE))
+				sleep_on(p, &p->kick, "the device was not woken");
 		}
-		answer = vqb_device_turn(p->dev);
-		interrupt_if(p, answer);
-		if (!(answer & VQB_MORE))
-			sleep_on(p, &p->kick, "the device was not woken");
+		if (atomic_load(&p->stop))
+			stop_and_resume(p, &rng);
 	}
 	return NULL;
 }
 
-/* ---- one combination ---- */
+/* ---- one mode ---- */
 
 static void *object(size_t bytes)
 {
@@ -326,6 +444,7 @@ static void check(int32_t status)
 
 static void set_up(struct pair *p, struct vqb_memory *map, struct vqb_extent *ram)
 {
+	struct vqb_indirect_policy policy = { sizeof(policy), p->mode->policy };
 	uint32_t tables = (p->size + 1) / 2;
 	size_t tables_bytes = VQB_TABLES_BYTES(tables, TABLE_LENGTH);
 	struct vqb_driver_config drv = { .struct_size = sizeof(drv) };
@@ -346,6 +465,7 @@ static void set_up(struct pair *p, struct vqb_memory *map, struct vqb_extent *ra
 				       .addr = GUEST_BASE + tables_at,
 				       .bytes = tables_bytes };
 	drv.max_table = TABLE_LENGTH;
+	drv.policy = &policy;
 	check(vqb_driver_init(object(VQB_DRIVER_BYTES(p->size)), VQB_DRIVER_BYTES(p->size), &drv,
 			      &p->drv));
 
@@ -370,12 +490,15 @@ static void set_up(struct pair *p, struct vqb_memory *map, struct vqb_extent *ra
 		p->idle_count++;
 	}
 	assert_false(sem_init(&p->kick, 0, 0) || sem_init(&p->interrupt, 0, 0));
+	assert_false(sem_init(&p->stopped, 0, 0) || sem_init(&p->resumed, 0, 0));
 }
 
 static void tear_down(struct pair *p)
 {
 	sem_destroy(&p->kick);
 	sem_destroy(&p->interrupt);
+	sem_destroy(&p->stopped);
+	sem_destroy(&p->resumed);
 	free(p->drv);
 	free(p->dev);
 	free(p->request);
@@ -383,76 +506,86 @@ static void tear_down(struct pair *p)
 	free(p->guest);
 }
 
-/* `share` of all requests, in thousandths. */
-static void run(uint32_t size, bool event_idx, uint32_t share)
+/* What the counters say is what happened. */
+static void check_counters(const struct pair *p)
 {
-	struct pair p = { .size = size };
+	bool tables = p->mode->policy != VQB_INDIRECT_NEVER && p->mode->size > 1;
+	struct vqb_driver_counters drv;
+	struct vqb_device_counters dev;
+
+	vqb_driver_read_counters(p->drv, &drv);
+	vqb_device_read_counters(p->dev, &dev);
+	assert_int_equal(drv.requests, p->added);
+	assert_int_equal(drv.completions, p->reaped);
+	assert_int_equal(drv.indirect > 0, tables);
+	assert_int_equal(dev.indirect > 0, tables);
+	assert_true(dev.chains >= p->reaped && dev.chains <= p->added);
+	assert_int_equal(dev.bad_chains, 0);
+	assert_int_equal(p->resets > 0, p->mode->resets > 0);
+	assert_int_equal(p->detached > 0, p->mode->resets > 0);
+}
+
+/* Shows: SR-DRV-34 SR-DRV-35 SR-DRV-37 SR-DRV-38 SR-DEV-15 SR-DEV-25 SR-DEV-27 SR-DEV-28 SR-DEV-29 */
+/* Shows: K09 BF-DRV-33 */
+static void run(void **state)
+{
+	const struct mode *mode = *state;
+	struct pair p = { .mode = mode, .size = mode->size };
 	struct vqb_memory map;
 	struct vqb_extent ram;
 	pthread_t driver, device;
 
-	p.features = VQB_FEATURE(VQB_F_VERSION_1) | VQB_FEATURE(VQB_F_INDIRECT_DESC);
-	if (event_idx)
-		p.features |= VQB_FEATURE(VQB_F_EVENT_IDX);
-	p.total = getenv("VQB_LONG") ? DEFAULT_REQUESTS : DEFAULT_REQUESTS / 1000 * share;
+	p.features =
+		mode->features | VQB_FEATURE(VQB_F_VERSION_1) | VQB_FEATURE(VQB_F_INDIRECT_DESC);
+	p.total = getenv("VQB_LONG") ? DEFAULT_REQUESTS : DEFAULT_REQUESTS / 1000 * mode->share;
 	set_up(&p, &map, &ram);
 	assert_false(pthread_create(&device, NULL, serve_queue, &p));
 	assert_false(pthread_create(&driver, NULL, drive, &p));
 	pthread_join(driver, NULL);
 	pthread_join(device, NULL);
 	if (atomic_load(&p.fault))
-		fail_msg("ring of %u, EVENT_IDX %s, after %u of %u requests: %s", size,
-			 event_idx ? "on" : "off", p.reaped, p.total, atomic_load(&p.fault));
-	assert_int_equal(p.reaped, p.total);
+		fail_msg("after %u of %u requests and %u resets: %s", p.added, p.total, p.resets,
+			 atomic_load(&p.fault));
 	assert_int_equal(p.added, p.total);
-	assert_int_equal(vqb_driver_free(p.drv), size);
+	assert_int_equal(p.reaped + p.detached, p.total);
+	assert_int_equal(vqb_driver_free(p.drv), p.size);
+	check_counters(&p);
 	tear_down(&p);
 }
 
-/* Shows: SR-DRV-34 SR-DRV-35 SR-DRV-37 SR-DRV-38 SR-DEV-15 SR-DEV-25 SR-DEV-27 SR-DEV-28 SR-DEV-29 */
-/* Shows: K09 */
-static void test_ring_of_1(void **state)
-{
-	(void)state;
-	run(1, false, 25);
-	run(1, true, 25);
-}
+#define EVENTS VQB_FEATURE(VQB_F_EVENT_IDX)
+#define ALWAYS VQB_INDIRECT_ALWAYS
+#define NEVER VQB_INDIRECT_NEVER
 
-static void test_ring_of_2(void **state)
-{
-	(void)state;
-	run(2, false, 50);
-	run(2, true, 50);
-}
-
-static void test_ring_of_4(void **state)
-{
-	(void)state;
-	run(4, false, 75);
-	run(4, true, 75);
-}
-
-static void test_ring_of_128(void **state)
-{
-	(void)state;
-	run(128, false, 175);
-	run(128, true, 175);
-}
-
-static void test_ring_of_32768(void **state)
-{
-	(void)state;
-	run(32768, false, 175);
-	run(32768, true, 175);
-}
+static struct mode modes[] = {
+	{ "ring of 1, flags", 1, 0, ALWAYS, 0, 20 },
+	{ "ring of 1, events", 1, EVENTS, ALWAYS, 0, 20 },
+	{ "ring of 2, flags", 2, 0, ALWAYS, 0, 40 },
+	{ "ring of 2, events", 2, EVENTS, ALWAYS, 0, 40 },
+	{ "ring of 4, flags", 4, 0, ALWAYS, 0, 60 },
+	{ "ring of 4, events", 4, EVENTS, ALWAYS, 0, 60 },
+	{ "ring of 128, flags", 128, 0, ALWAYS, 0, 120 },
+	{ "ring of 128, events", 128, EVENTS, ALWAYS, 0, 120 },
+	{ "ring of 32768, flags", 32768, 0, ALWAYS, 0, 120 },
+	{ "ring of 32768, events", 32768, EVENTS, ALWAYS, 0, 120 },
+	{ "ring of 128, flags, direct", 128, 0, NEVER, 0, 60 },
+	{ "ring of 128, events, direct", 128, EVENTS, NEVER, 0, 60 },
+	{ "ring of 1, events, resets", 1, EVENTS, ALWAYS, 50, 20 },
+	{ "ring of 64, flags, resets", 64, 0, ALWAYS, 500, 40 },
+	{ "ring of 64, events, resets", 64, EVENTS, ALWAYS, 500, 40 },
+	{ "ring of 64, events, direct, resets", 64, EVENTS, NEVER, 500, 40 },
+	{ "ring of 32768, events, resets", 32768, EVENTS, ALWAYS, 2000, 20 },
+};
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_ring_of_1),     cmocka_unit_test(test_ring_of_2),
-		cmocka_unit_test(test_ring_of_4),     cmocka_unit_test(test_ring_of_128),
-		cmocka_unit_test(test_ring_of_32768),
-	};
+	enum { MODES = sizeof(modes) / sizeof(modes[0]) };
+	struct CMUnitTest tests[MODES] = { { 0 } };
 
+	for (unsigned i = 0; i < MODES; i++) {
+		tests[i].name = modes[i].name;
+		tests[i].test_func = run;
+		tests[i].initial_state = &modes[i];
+	}
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
