@@ -56,12 +56,17 @@ struct device_mode {
 		cut; /* extents are handed out by a hook, in parts that end at its multiples; 0: none */
 };
 
+#define EVENTS VQB_FEATURE(VQB_F_EVENT_IDX)
+#define INDIRECT VQB_FEATURE(VQB_F_INDIRECT_DESC)
+#define PLATFORM VQB_FEATURE(VQB_F_ORDER_PLATFORM)
+#define IN_ORDER VQB_FEATURE(VQB_F_IN_ORDER)
+
 static const struct device_mode device_modes[] = {
 	{ "flags", 0, 0, 0 },
-	{ "indirect, events", VQB_FEATURE(VQB_F_INDIRECT_DESC) | VQB_FEATURE(VQB_F_EVENT_IDX), 0,
-	  0 },
-	{ "indirect, long chains", VQB_FEATURE(VQB_F_INDIRECT_DESC), 1000, 0 },
-	{ "indirect, cut", VQB_FEATURE(VQB_F_INDIRECT_DESC), 0, 100 },
+	{ "events, tables", INDIRECT | EVENTS, 0, 0 },
+	{ "long chains, tables", INDIRECT, 1000, 0 },
+	{ "cut memory, tables", INDIRECT, 0, 100 },
+	{ "device barriers, tables", INDIRECT | EVENTS | PLATFORM, 0, 0 },
 };
 
 /* What has been seen, so that a test in which nothing happens fails. */
@@ -140,7 +145,7 @@ static uint32_t some_flags(const struct device_scene *s, uint64_t *rng)
 		RAW_NEXT, RAW_NEXT,  RAW_NEXT | RAW_WRITE, 0, 0, RAW_WRITE, RAW_WRITE, RAW_WRITE,
 		0,        RAW_WRITE, RAW_INDIRECT,
 	};
-	uint32_t without = s->mode->features & VQB_FEATURE(VQB_F_INDIRECT_DESC) ? 0 : 1;
+	uint32_t without = s->mode->features & INDIRECT ? 0 : 1;
 
 	if (!draw(rng, 32))
 		return draw(rng, 0x10000);
@@ -255,7 +260,7 @@ static void driver_flips(void *scene, uint64_t *rng)
 		break;
 	case 3:
 	case 4:
-		if (s->mode->features & VQB_FEATURE(VQB_F_INDIRECT_DESC) || !draw(rng, 8))
+		if (s->mode->features & INDIRECT || !draw(rng, 8))
 			flip_table(s, desc, rng);
 		break;
 	case 5:
@@ -593,7 +598,7 @@ static int close_device_scene(void **state)
 
 static bool device_saw_all(const struct device_scene *s)
 {
-	bool tables = s->mode->features & VQB_FEATURE(VQB_F_INDIRECT_DESC);
+	bool tables = s->mode->features & INDIRECT;
 
 	for (unsigned i = 0; i < DEVICE_KINDS; i++)
 		if (!s->seen[i] && (i != WITH_TABLE || tables))
@@ -648,9 +653,10 @@ struct driver_mode {
 
 static const struct driver_mode driver_modes[] = {
 	{ "flags, direct", 0, 0, VQB_INDIRECT_NEVER },
-	{ "events, direct", VQB_FEATURE(VQB_F_EVENT_IDX), 0, VQB_INDIRECT_NEVER },
-	{ "events, tables", VQB_FEATURE(VQB_F_EVENT_IDX) | VQB_FEATURE(VQB_F_INDIRECT_DESC), TABLES,
-	  VQB_INDIRECT_ALWAYS },
+	{ "events, direct", EVENTS, 0, VQB_INDIRECT_NEVER },
+	{ "events, tables", EVENTS | INDIRECT, TABLES, VQB_INDIRECT_ALWAYS },
+	{ "device barriers, tables", EVENTS | INDIRECT | PLATFORM, TABLES, VQB_INDIRECT_ALWAYS },
+	{ "in order, tables", EVENTS | INDIRECT | IN_ORDER, TABLES, VQB_INDIRECT_ALWAYS },
 };
 
 struct request {
@@ -797,17 +803,21 @@ static void reap(struct driver_scene *s)
 	uint32_t max = 1 + draw(&s->rng, BATCH), n;
 	struct vqb_done *done = s->done_end - max;
 	bool broken = vqb_driver_state(s->drv);
+	uint32_t flags = VQB_DONE_OVERLONG;
 
 	n = vqb_driver_reap(s->drv, done, max);
 	assert_true(n <= max && (!broken || !n));
+	if (s->mode->features & IN_ORDER)
+		flags |= VQB_DONE_IMPLIED;
 	for (uint32_t i = 0; i < n; i++) {
 		struct request *r = back(s, done[i].token);
 
 		assert_true(r->exposed);
 		assert_true(done[i].len <= r->capacity);
-		assert_true(!done[i].flags ||
-			    (done[i].flags == VQB_DONE_OVERLONG && done[i].len == r->capacity));
-		s->seen[OVERLONG] += done[i].flags;
+		assert_true(!(done[i].flags & ~flags));
+		/* Either of the two says that all that was lent is written. */
+		assert_true(!done[i].flags || done[i].len == r->capacity);
+		s->seen[OVERLONG] += done[i].flags & VQB_DONE_OVERLONG;
 	}
 	s->at += n;
 	if (!n && s->lent) /* so as not to wait until the flipper happens to complete one */

@@ -554,6 +554,7 @@ static void run(void **state)
 }
 
 #define EVENTS VQB_FEATURE(VQB_F_EVENT_IDX)
+#define PLATFORM VQB_FEATURE(VQB_F_ORDER_PLATFORM)
 #define ALWAYS VQB_INDIRECT_ALWAYS
 #define NEVER VQB_INDIRECT_NEVER
 
@@ -567,9 +568,10 @@ static struct mode modes[] = {
 	{ "ring of 128, flags", 128, 0, ALWAYS, 0, 120 },
 	{ "ring of 128, events", 128, EVENTS, ALWAYS, 0, 120 },
 	{ "ring of 32768, flags", 32768, 0, ALWAYS, 0, 120 },
-	{ "ring of 32768, events", 32768, EVENTS, ALWAYS, 0, 120 },
+	{ "ring of 32768, events", 32768, EVENTS, ALWAYS, 0, 60 },
 	{ "ring of 128, flags, direct", 128, 0, NEVER, 0, 60 },
 	{ "ring of 128, events, direct", 128, EVENTS, NEVER, 0, 60 },
+	{ "ring of 128, events, device barriers", 128, EVENTS | PLATFORM, ALWAYS, 0, 60 },
 	{ "ring of 1, events, resets", 1, EVENTS, ALWAYS, 50, 20 },
 	{ "ring of 64, flags, resets", 64, 0, ALWAYS, 500, 40 },
 	{ "ring of 64, events, resets", 64, EVENTS, ALWAYS, 500, 40 },
