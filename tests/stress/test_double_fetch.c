@@ -152,9 +152,15 @@ static uint32_t some_flags(const struct device_scene *s, uint64_t *rng)
 	return plausible[draw(rng, (uint32_t)sizeof(plausible) - without)];
 }
 
-static uint32_t some_index(uint64_t *rng)
+/* One that is wrong breaks the ring, where it is a head, and spoils no more than a chain as a link. */
+static uint32_t some_head(uint64_t *rng)
 {
-	return draw(rng, 64) ? draw(rng, SIZE) : draw(rng, 0x10000);
+	return draw(rng, 32) ? draw(rng, SIZE) : draw(rng, 0x10000);
+}
+
+static uint32_t some_next(uint64_t *rng)
+{
+	return draw(rng, 8) ? draw(rng, SIZE) : draw(rng, 0x10000);
 }
 
 /* Changes one field of the descriptor that begins at `addr` and goes on at `rest`, or one byte. */
@@ -175,7 +181,7 @@ static void flip_field(const struct device_scene *s, uint8_t *addr, uint8_t *res
 		break;
 	case 6:
 	case 7:
-		flip(rest + 6, some_index(rng), 2);
+		flip(rest + 6, some_next(rng), 2);
 		break;
 	case 8:
 		flip(addr + draw(rng, 8), draw(rng, 256), 1);
@@ -221,7 +227,7 @@ static void flip_table(const struct device_scene *s, uint8_t *d, uint64_t *rng)
 
 	most = most < SIZE ? most : SIZE;
 	flip(d, s->extent[TABLE].addr + 16 * first + (draw(rng, 8) ? 0 : draw(rng, 16)), 8);
-	flip(d + 8, draw(rng, 16) ? 16 * (1 + draw(rng, most)) : draw(rng, 0x10000), 4);
+	flip(d + 8, 16 * (1 + draw(rng, draw(rng, 4) ? most : 0x1000)) + !draw(rng, 16), 4);
 	flip(d + 12, RAW_INDIRECT, 2);
 }
 
@@ -242,7 +248,7 @@ static void flip_available(const struct device_scene *s, uint64_t *rng)
 		flip(avail + 2, draw(rng, 64) ? at + draw(rng, SIZE) : draw(rng, 0x10000), 2);
 		break;
 	default:
-		flip(avail + 4 + 2 * (size_t)draw(rng, SIZE), some_index(rng), 2);
+		flip(avail + 4 + 2 * (size_t)draw(rng, SIZE), some_head(rng), 2);
 	}
 }
 
