@@ -89,7 +89,7 @@ static inline void flip(uint8_t *at, uint64_t v, unsigned bytes)
 struct flipper {
 	void (*once)(void *scene, uint64_t *rng); /* one change of what is shared */
 	void *scene;
-	uint64_t flips;
+	_Atomic uint64_t flips;
 	atomic_bool stop, pause, paused;
 	pthread_t thread;
 	int running;
@@ -150,12 +150,44 @@ static inline void flipper_go_on(struct flipper *f)
 
 /* ---- time ---- */
 
-static inline uint64_t now_ms(void)
+static inline uint64_t now_us(void)
 {
 	struct timespec t;
 
 	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (uint64_t)t.tv_sec * 1000 + (uint64_t)t.tv_nsec / 1000000;
+	return (uint64_t)t.tv_sec * 1000000 + (uint64_t)t.tv_nsec / 1000;
+}
+
+/*
+ * How long the two threads have run at the same time, which on a machine with other work is less
+ * than the time that went by: short stretches in which something was flipped.
+ */
+struct together {
+	uint64_t start, last, us, flips;
+};
+
+static inline void together_start(struct together *t)
+{
+	*t = (struct together){ 0 };
+	t->start = t->last = now_us();
+}
+
+/* Counts the stretch that ends here. Have they run for `ms` together, or four times that in all? */
+static inline int together_for(struct together *t, struct flipper *f, uint64_t ms)
+{
+	uint64_t now = now_us(), flips = f->flips;
+
+	if (flips != t->flips && now - t->last < 2000)
+		t->us += now - t->last;
+	t->last = now;
+	t->flips = flips;
+	return t->us >= 1000 * ms || now - t->start >= 4000 * ms;
+}
+
+/* Milliseconds since together_start. */
+static inline uint64_t together_since(const struct together *t)
+{
+	return (t->last - t->start) / 1000;
 }
 
 #endif

@@ -4,7 +4,8 @@
  * on it: whatever is checked must be what is used. Each answer is held against what may come out
  * of any memory whatsoever, and all memory has a hole before and behind it.
  *
- * Two seconds for each side; VQB_LONG=1 makes it a minute.
+ * Two seconds for each side, counting the time in which both threads run; VQB_LONG=1 makes it a
+ * minute.
  */
 #include <stdbool.h>
 #include <stdlib.h>
@@ -618,17 +619,21 @@ static void run_device(const struct device_mode *mode, uint64_t ms)
 							"fault", "no room",      "head outside",
 							"twice", "jumped",       "untaken" };
 	struct device_scene *s = &device_scene;
-	uint64_t until = now_ms() + ms, steps = 0;
+	struct together time;
+	uint64_t steps = 0;
 
 	memset(s, 0, sizeof(*s));
 	s->rng = UINT64_C(0x2545f4914f6cdd1d);
 	open_device(s, mode);
 	flipper_start(&s->flipper, driver_flips, s);
-	while (now_ms() < until || (!device_saw_all(s) && now_ms() < until + PATIENCE_MS))
-		for (unsigned i = 0; i < 256; i++, steps++)
+	together_start(&time);
+	while (!together_for(&time, &s->flipper, ms) ||
+	       (!device_saw_all(s) && together_since(&time) < PATIENCE_MS))
+		for (unsigned i = 0; i < 64; i++, steps++)
 			device_step(s);
 	close_device(s);
-	print_message("%s: %ju steps against %ju flips:", mode->name, (uintmax_t)steps,
+	print_message("%s, %ju of %ju ms together: %ju steps against %ju flips:", mode->name,
+		      (uintmax_t)time.us / 1000, (uintmax_t)together_since(&time), (uintmax_t)steps,
 		      (uintmax_t)s->flipper.flips);
 	for (unsigned i = 0; i < DEVICE_KINDS; i++)
 		print_message(" %s %ju", name[i], (uintmax_t)s->seen[i]);
@@ -999,17 +1004,21 @@ static void run_driver(const struct driver_mode *mode, uint64_t ms)
 	static const char *const name[DRIVER_KINDS] = { "done",     "overlong", "broken",
 							"detached", "no room",  "more" };
 	struct driver_scene *s = &driver_scene;
-	uint64_t until = now_ms() + ms, steps = 0;
+	struct together time;
+	uint64_t steps = 0;
 
 	memset(s, 0, sizeof(*s));
 	s->rng = UINT64_C(0x2545f4914f6cdd1d);
 	open_driver(s, mode);
 	flipper_start(&s->flipper, device_flips, s);
-	while (now_ms() < until || (!driver_saw_all(s) && now_ms() < until + PATIENCE_MS))
-		for (unsigned i = 0; i < 256; i++, steps++)
+	together_start(&time);
+	while (!together_for(&time, &s->flipper, ms) ||
+	       (!driver_saw_all(s) && together_since(&time) < PATIENCE_MS))
+		for (unsigned i = 0; i < 64; i++, steps++)
 			driver_step(s);
 	close_driver(s);
-	print_message("%s: %ju steps against %ju flips:", mode->name, (uintmax_t)steps,
+	print_message("%s, %ju of %ju ms together: %ju steps against %ju flips:", mode->name,
+		      (uintmax_t)time.us / 1000, (uintmax_t)together_since(&time), (uintmax_t)steps,
 		      (uintmax_t)s->flipper.flips);
 	for (unsigned i = 0; i < DRIVER_KINDS; i++)
 		print_message(" %s %ju", name[i], (uintmax_t)s->seen[i]);
