@@ -35,12 +35,13 @@ static bool fetch_cut(struct walk *w, struct copy *d)
 /* Fetches entry d->at, once. */
 static bool fetch(struct walk *w, struct copy *d)
 {
-	const struct desc *from = w->table.host + d->at;
+	const struct desc *from;
 	const struct vqb_cache_ops *cache = w->rules->cache;
 
 	w->reads++;
 	if (VQB_UNLIKELY(!w->table.host))
 		return fetch_cut(w, d);
+	from = w->table.host + d->at;
 	if (cache)
 		cache->invalidate(cache->context, from, sizeof(*from));
 	d->addr = load64(&from->addr, w->rules->mode);
