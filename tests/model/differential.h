@@ -12,6 +12,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "random.h"
 #include "unit.h"
@@ -59,6 +60,19 @@ static inline void run_operation(struct run *run, const char *doing)
 {
 	run->done++;
 	run->doing = doing;
+}
+
+/* One of `n` kinds of operation, more often those of a greater weight. */
+static inline uint32_t run_pick(struct run *run, const unsigned *weight, uint32_t n)
+{
+	uint32_t all = 0, at, i;
+
+	for (i = 0; i < n; i++)
+		all += weight[i];
+	at = random_below(&run->random, all);
+	for (i = 0; at >= weight[i]; i++)
+		at -= weight[i];
+	return i;
 }
 
 static inline void run_differs(const struct run *run, const char *what, uint64_t library,

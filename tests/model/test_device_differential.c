@@ -960,18 +960,6 @@ static const struct operation {
 
 enum { KINDS = sizeof(operations) / sizeof(operations[0]) };
 
-static const struct operation *random_operation(struct test *t)
-{
-	uint32_t all = 0, at, i;
-
-	for (i = 0; i < KINDS; i++)
-		all += t->weight[i];
-	at = below(t, all);
-	for (i = 0; at >= t->weight[i]; i++)
-		at -= t->weight[i];
-	return &operations[i];
-}
-
 static void random_weights(struct test *t)
 {
 	for (uint32_t i = 0; i < KINDS; i++) {
@@ -1077,7 +1065,7 @@ static void test_device_and_model_agree(void **state)
 		episode_start(&t);
 		steps = 1 + below(&t, t.calm ? 2000 : 6000);
 		while (steps--) {
-			const struct operation *op = random_operation(&t);
+			const struct operation *op = &operations[run_pick(&t.run, t.weight, KINDS)];
 
 			run_operation(&t.run, op->name);
 			op->run(&t);

@@ -1,0 +1,441 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* driver_model.c: see driver_model.h. */
+#include "driver_model.h"
+
+/* ---- starting ---- */
+
+static void start(struct driver_model *m, const struct vqb_ring *as, const struct model_ring *ring)
+{
+	uint32_t event;
+
+	m->ring = *ring;
+	m->ring.size = as->size;
+	m->ring.event_idx = model_has(as->features, VQB_F_EVENT_IDX);
+	m->ring.indirect = model_has(as->features, VQB_F_INDIRECT_DESC);
+	/* Without EVENT_IDX there are no event words. */
+	event = m->ring.event_idx ? 2 : 0;
+	memset(ring->desc, 0, 16 * (size_t)as->size);
+	memset(ring->avail, 0, 4 + 2 * (size_t)as->size + event);
+	memset(ring->used, 0, 4 + 8 * (size_t)as->size + event);
+	memset(m->lent, 0, sizeof(m->lent[0]) * as->size);
+	model_end_start(&m->end, 0);
+	m->state = VQB_OK;
+}
+
+/* For a configuration that the library took. */
+void driver_model_init(struct driver_model *m, const struct vqb_driver_config *config,
+		       const struct model_ring *ring)
+{
+	uint8_t *pool = m->pool;
+
+	memset(m, 0, sizeof(*m));
+	m->pool = pool;
+	m->max_size = config->max_size ? config->max_size : config->ring.size;
+	m->kind = config->policy ? config->policy->kind : (uint32_t)VQB_INDIRECT_ALWAYS;
+	m->tables_addr = config->tables.addr;
+	m->table_length = config->max_table < m->max_size ? config->max_table : m->max_size;
+	while (m->table_length && m->tables < m->max_size &&
+	       (m->tables + 1) * 16 * (uint64_t)m->table_length <= config->tables.bytes)
+		m->tables++;
+	m->state = VQB_E_INVALID;
+	if (config->ring.size)
+		start(m, &config->ring, ring);
+}
+
+static bool ring_valid(const struct driver_model *m, const struct vqb_ring *as)
+{
+	return model_size_valid(as->size) && as->size <= m->max_size && !as->flags && !as->zero &&
+	       model_features_valid(as->features) && as->desc && as->avail && as->used &&
+	       (uintptr_t)as->desc % 16 == 0 && (uintptr_t)as->avail % 2 == 0 &&
+	       (uintptr_t)as->used % 4 == 0;
+}
+
+int32_t driver_model_reset(struct driver_model *m, const struct vqb_ring *as,
+			   const struct model_ring *ring)
+{
+	if (!as) {
+		m->state = VQB_E_INVALID;
+		return VQB_OK;
+	}
+	if (!ring_valid(m, as))
+		return VQB_E_INVALID;
+	if (m->requests)
+		return VQB_E_BUSY;
+	start(m, as, ring);
+	return VQB_OK;
+}
+
+/* ---- requests ---- */
+
+static void remove_request(struct driver_model *m, uint32_t i)
+{
+	m->requests--;
+	for (; i < m->requests; i++)
+		m->request[i] = m->request[i + 1];
+}
+
+bool driver_model_detach(struct driver_model *m, void *const *tokens, uint32_t max, uint32_t n,
+			 int32_t *status)
+{
+	uint32_t expected = max < m->requests ? max : m->requests;
+
+	*status = VQB_E_BUSY;
+	if (m->state != VQB_E_INVALID)
+		return n == 0;
+	if (n != expected)
+		return false;
+	for (uint32_t t = 0; t < n; t++) {
+		uint32_t i = 0;
+
+		while (i < m->requests && m->request[i].token != tokens[t])
+			i++;
+		if (i == m->requests)
+			return false;
+		remove_request(m, i);
+	}
+	*status = m->requests ? VQB_E_NOSPC : VQB_OK;
+	return true;
+}
+
+uint32_t driver_model_free(const struct driver_model *m)
+{
+	uint32_t n = 0;
+
+	if (m->state == VQB_E_INVALID)
+		return 0;
+	for (uint32_t i = 0; i < m->ring.size; i++)
+		n += !m->lent[i];
+	return n;
+}
+
+static uint32_t tables_free(const struct driver_model *m)
+{
+	uint32_t n = m->tables;
+
+	for (uint32_t i = 0; i < m->requests; i++)
+		n -= m->request[i].indirect;
+	return n;
+}
+
+uint32_t driver_model_oldest(const struct driver_model *m, void **token)
+{
+	if (!m->requests)
+		return 0;
+	*token = m->request[0].token;
+	return (uint32_t)(m->end.next - m->request[0].number);
+}
+
+/* ---- adding ---- */
+
+/* Would the policy rather have a table for `n` segments, where there is a choice? */
+static bool prefers_table(const struct driver_model *m, uint32_t n)
+{
+	(void)n;
+	return m->kind == VQB_INDIRECT_ALWAYS;
+}
+
+/* The rules of indirect.h that hold under every policy. */
+static bool may_use_table(const struct driver_model *m, uint32_t n)
+{
+	return m->ring.indirect && m->kind != VQB_INDIRECT_NEVER && n > 1 && n <= m->table_length &&
+	       tables_free(m) && driver_model_free(m);
+}
+
+static int32_t check_segments(const struct vqb_segment *seg, uint32_t n)
+{
+	uint64_t bytes = 0;
+
+	for (uint32_t i = 0; i < n; i++) {
+		if (!seg[i].len || seg[i].zero || seg[i].addr + (seg[i].len - 1) < seg[i].addr)
+			return VQB_E_INVALID;
+		bytes += seg[i].len;
+	}
+	return bytes > UINT64_C(1) << 32 ? VQB_E_TOOBIG : VQB_OK;
+}
+
+/* The chain that begins at `at` of a table, against the segments; marks what it visits. */
+struct chain {
+	const uint8_t *table;
+	uint32_t at, count;
+	uint64_t *lent;
+	uint64_t mark;
+};
+
+static const char *check_chain(struct driver_model *m, const struct chain *c,
+			       const struct vqb_segment *seg, uint32_t readable, uint32_t n)
+{
+	uint32_t at = c->at;
+
+	for (uint32_t i = 0; i < n; i++) {
+		unsigned flags = (i < readable ? 0 : MODEL_WRITE) | (i + 1 < n ? MODEL_NEXT : 0);
+		struct model_desc d;
+
+		if (at >= c->count)
+			return "a link leads out of the table";
+		if (c->lent[at])
+			return "a descriptor was not free";
+		c->lent[at] = c->mark;
+		d = model_desc_get(&m->ring, c->table, at);
+		if (d.addr != seg[i].addr || d.len != seg[i].len)
+			return "a descriptor does not describe its segment";
+		if (d.flags != flags)
+			return "a descriptor has wrong flags";
+		at = d.next;
+	}
+	return NULL;
+}
+
+/* The table that the descriptor `head` refers to: in the pool, nobody else's, and right. */
+static const char *check_table(struct driver_model *m, struct model_request *r,
+			       const struct model_view *library, const struct vqb_segment *seg,
+			       uint32_t readable)
+{
+	struct model_desc d = model_desc_get(&m->ring, library->ring.desc, r->head);
+	uint64_t bytes = 16 * (uint64_t)r->segments, whole = 16 * (uint64_t)m->table_length;
+	static uint64_t visited[VQB_RING_MAX];
+	struct chain c = { .count = r->segments, .lent = visited, .mark = 1 };
+
+	if (m->lent[r->head])
+		return "a descriptor was not free";
+	m->lent[r->head] = r->number + 1;
+	if (d.flags != MODEL_INDIRECT || d.len != bytes)
+		return "the descriptor of a table is wrong";
+	r->table = d.addr - m->tables_addr;
+	if (d.addr < m->tables_addr || d.addr % 16 || r->table + bytes > m->tables * whole)
+		return "a table is not in the pool";
+	for (uint32_t i = 0; i < m->requests; i++) {
+		const struct model_request *o = &m->request[i];
+
+		if (o->indirect && r->table < o->table + 16 * (uint64_t)o->segments &&
+		    o->table < r->table + bytes)
+			return "a table was not free";
+	}
+	c.table = library->pool + r->table;
+	memset(visited, 0, sizeof(visited[0]) * r->segments);
+	return check_chain(m, &c, seg, readable, r->segments);
+}
+
+/* Keeps what is lent now as the library wrote it. */
+static void keep(struct driver_model *m, const struct model_request *r,
+		 const struct model_view *library)
+{
+	for (uint32_t i = 0; i < m->ring.size; i++)
+		if (m->lent[i] == r->number + 1)
+			memcpy(m->ring.desc + 16 * (size_t)i, library->ring.desc + 16 * (size_t)i,
+			       16);
+	if (r->indirect)
+		memcpy(m->pool + r->table, library->pool + r->table, 16 * (size_t)r->segments);
+}
+
+/* A request that has to be accepted: checks how the library did it, and does the same. */
+static const char *adopt(struct driver_model *m, struct model_request *r,
+			 const struct model_view *library, const struct vqb_segment *seg,
+			 uint32_t readable)
+{
+	struct chain c = { .table = library->ring.desc, .count = m->ring.size, .lent = m->lent };
+	const char *wrong;
+
+	r->head = model_get16(&m->ring, model_avail_entry(&library->ring, r->number));
+	if (r->head >= m->ring.size)
+		return "a head is outside the ring";
+	c.at = r->head;
+	c.mark = r->number + 1;
+	wrong = r->indirect ? check_table(m, r, library, seg, readable)
+			    : check_chain(m, &c, seg, readable, r->segments);
+	if (wrong)
+		return wrong;
+	for (uint32_t i = readable; i < r->segments; i++)
+		r->writable += seg[i].len;
+	keep(m, r, library);
+	model_put(&m->ring, model_avail_entry(&m->ring, r->number), r->head, 2);
+	m->request[m->requests++] = *r;
+	m->end.next++;
+	m->count.requests++;
+	m->count.descriptors += r->segments + r->indirect;
+	m->count.indirect += r->indirect;
+	return NULL;
+}
+
+int32_t driver_model_add(struct driver_model *m, const struct vqb_segment *seg, uint32_t readable,
+			 uint32_t writable, void *token, const struct model_view *library,
+			 const char **wrong)
+{
+	uint64_t n = (uint64_t)readable + writable;
+	struct model_request r = { .token = token, .number = m->end.next, .segments = (uint32_t)n };
+	bool fits;
+	int32_t status;
+
+	*wrong = NULL;
+	if (m->state)
+		return m->state;
+	if (!n)
+		return VQB_E_INVALID;
+	if (n > m->ring.size)
+		return VQB_E_TOOBIG;
+	fits = n <= driver_model_free(m);
+	r.indirect = may_use_table(m, r.segments) && (!fits || prefers_table(m, r.segments));
+	if (!fits && !r.indirect) {
+		m->count.no_room++;
+		return VQB_E_NOSPC;
+	}
+	status = check_segments(seg, r.segments);
+	if (!status)
+		*wrong = adopt(m, &r, library, seg, readable);
+	return status;
+}
+
+bool driver_model_same(const struct driver_model *m, const struct model_view *library)
+{
+	for (uint32_t i = 0; i < m->ring.size; i++)
+		if (m->lent[i] && memcmp(m->ring.desc + 16 * (size_t)i,
+					 library->ring.desc + 16 * (size_t)i, 16) != 0)
+			return false;
+	for (uint32_t i = 0; i < m->requests; i++) {
+		const struct model_request *r = &m->request[i];
+
+		if (r->indirect && memcmp(m->pool + r->table, library->pool + r->table,
+					  16 * (size_t)r->segments) != 0)
+			return false;
+	}
+	return true;
+}
+
+/* ---- notifying ---- */
+
+void driver_model_expose(struct driver_model *m)
+{
+	if (m->state || m->end.exposed == m->end.next)
+		return;
+	m->end.exposed = m->end.next;
+	model_put(&m->ring, model_avail_idx(&m->ring), m->end.next & 0xffff, 2);
+}
+
+uint32_t driver_model_publish(struct driver_model *m)
+{
+	const struct model_ring *r = &m->ring;
+
+	if (m->state)
+		return VQB_QUIET;
+	driver_model_expose(m);
+	return model_decide(&m->end, r->event_idx, model_get16(r, model_avail_event(r)),
+			    model_get16(r, model_used_flags(r)));
+}
+
+uint32_t driver_model_turn(struct driver_model *m)
+{
+	uint32_t answer = driver_model_publish(m);
+
+	return answer | driver_model_arm(m);
+}
+
+/* Completions that are there, by the device's index. */
+static uint16_t ahead(const struct driver_model *m)
+{
+	return model_ahead(&m->end, model_get16(&m->ring, model_used_idx(&m->ring)));
+}
+
+/* Requests that the device can complete. */
+static uint64_t shown(const struct driver_model *m)
+{
+	return m->end.exposed - m->end.cursor;
+}
+
+uint32_t driver_model_arm(struct driver_model *m)
+{
+	const struct model_ring *r = &m->ring;
+
+	if (m->state)
+		return VQB_QUIET;
+	if (r->event_idx)
+		model_put(r, model_used_event(r), m->end.cursor & 0xffff, 2);
+	else
+		model_put(r, model_avail_flags(r), 0, 2);
+	return ahead(m) ? VQB_MORE : VQB_QUIET;
+}
+
+uint32_t driver_model_postpone(struct driver_model *m, uint32_t intent, uint16_t event, bool *fine)
+{
+	const struct model_ring *r = &m->ring;
+	uint64_t count = (uint16_t)(event - m->end.cursor) + 1u, all = shown(m), least = all / 4;
+	uint64_t most = least + 1;
+
+	*fine = true;
+	if (m->state || !r->event_idx)
+		return driver_model_arm(m);
+	if (intent == VQB_POSTPONE_LONG)
+		most = (least = all * 3 / 4) + 1;
+	else if (intent == VQB_POSTPONE_EMPTIED)
+		most = least = all ? all : 1;
+	*fine = count >= least && count <= most;
+	model_put(r, model_used_event(r), event, 2);
+	return ahead(m) >= count ? VQB_MORE : VQB_QUIET;
+}
+
+bool driver_model_disarm(struct driver_model *m, uint16_t event)
+{
+	const struct model_ring *r = &m->ring;
+
+	if (m->state)
+		return true;
+	if (!r->event_idx) {
+		model_put(r, model_avail_flags(r), 1, 2);
+		return true;
+	}
+	model_put(r, model_used_event(r), event, 2);
+	return (uint16_t)(event - m->end.cursor) >= 0x8000;
+}
+
+uint32_t driver_model_pending(const struct driver_model *m)
+{
+	return m->state || ahead(m) > shown(m) ? 0 : ahead(m);
+}
+
+/* ---- reaping ---- */
+
+static void reap_one(struct driver_model *m, uint32_t i, uint32_t len, struct vqb_done *done)
+{
+	const struct model_request *r = &m->request[i];
+	uint64_t most = r->writable < UINT32_MAX ? r->writable : UINT32_MAX;
+
+	*done = (struct vqb_done){ .token = r->token, .len = len };
+	if (len > most) {
+		done->len = (uint32_t)most;
+		done->flags = VQB_DONE_OVERLONG;
+		m->count.overlong++;
+	}
+	for (uint32_t d = 0; d < m->ring.size; d++)
+		if (m->lent[d] == r->number + 1)
+			m->lent[d] = 0;
+	remove_request(m, i);
+	m->end.cursor++;
+	m->count.completions++;
+}
+
+uint32_t driver_model_reap(struct driver_model *m, struct vqb_done *done, uint32_t max)
+{
+	const struct model_ring *r = &m->ring;
+	uint32_t n = 0;
+
+	if (m->state)
+		return 0;
+	if (m->end.seen == m->end.cursor) {
+		if (ahead(m) > shown(m)) {
+			m->state = VQB_E_BROKEN;
+			return 0;
+		}
+		m->end.seen += ahead(m);
+	}
+	for (; n < max && m->end.cursor < m->end.seen; n++) {
+		const uint8_t *entry = model_used_entry(r, m->end.cursor);
+		uint32_t id = model_get32(r, entry), i = 0;
+
+		while (i < m->requests && m->request[i].head != id)
+			i++;
+		if (i == m->requests || m->request[i].number >= m->end.exposed) {
+			m->state = VQB_E_BROKEN;
+			break;
+		}
+		reap_one(m, i, model_get32(r, entry + 4), &done[n]);
+	}
+	return n;
+}

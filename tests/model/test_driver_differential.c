@@ -1,0 +1,652 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The driver and its model (driver_model.h) get the same random requests and the same random
+ * device, and have to agree on every answer, on both rings and on all descriptors that are lent.
+ *
+ * The device is the test: good for the most part, in any order; sometimes it names what was not
+ * lent, says too much, runs ahead, or scribbles over descriptors and tables.
+ */
+#include "driver_model.h"
+#include "differential.h"
+
+#define OPERATIONS 2000000u
+
+enum {
+	RING_BYTES = 0xe0000,
+	POOL_BYTES = 0x10000,
+	SEGMENTS = 80,
+	DONE = 64,
+	GUARD = 64,
+	FILL = 0xa5,
+	SMALL = 64, /* rings up to here are compared in full each time */
+};
+
+struct test {
+	struct run run;
+	struct driver_model model;
+	struct vqb_driver *drv;
+	struct vqb_driver_config config;
+	struct vqb_indirect_policy policy;
+	uint8_t *object;
+	size_t object_bytes;
+	struct model_view library; /* its ring and its tables */
+	bool had_ring;             /* there is something to compare */
+	uint16_t used;             /* the device's index */
+	uint64_t tokens;
+	bool calm;           /* much traffic, no decisions for long stretches */
+	unsigned weight[32]; /* of operations, in this episode */
+	/* what has happened so far */
+	uint64_t direct, scattered, indirect, no_room, broken, overlong, detached;
+	/* results */
+	struct vqb_segment segment[SEGMENTS];
+	struct vqb_done done[DONE + 1], model_done[DONE];
+	void *token[VQB_RING_MAX];
+	/* memory: the library's, the model's */
+	_Alignas(64) uint8_t ring[2][RING_BYTES];
+	_Alignas(64) uint8_t pool[2][POOL_BYTES];
+};
+
+static uint32_t below(struct test *t, uint32_t n)
+{
+	return random_below(&t->run.random, n);
+}
+
+static bool one_in(struct test *t, uint32_t n)
+{
+	return random_one_in(&t->run.random, n);
+}
+
+static uint64_t word(struct test *t)
+{
+	return random_word(&t->run.random);
+}
+
+/* ---- what the test writes, it writes twice ---- */
+
+/* Where the library has what the model has at `at`. */
+static uint8_t *twin(struct test *t, uint8_t *at)
+{
+	return t->ring[0] + (at - t->ring[1]);
+}
+
+static void device_put(struct test *t, uint8_t *at, uint64_t v, unsigned bytes)
+{
+	model_put(&t->model.ring, at, v, bytes);
+	model_put(&t->model.ring, twin(t, at), v, bytes);
+}
+
+static bool has_ring(const struct test *t)
+{
+	return t->model.state != VQB_E_INVALID;
+}
+
+/* ---- requests ---- */
+
+static void random_segments(struct test *t, uint32_t n)
+{
+	bool huge = one_in(t, 30);
+
+	for (uint32_t i = 0; i < n; i++) {
+		t->segment[i].addr = word(t) >> 1;
+		t->segment[i].len = huge ? UINT32_MAX - below(t, 3) : 1 + below(t, 5000);
+		t->segment[i].zero = 0;
+	}
+	if (huge && n == 2 && one_in(t, 2)) { /* 2^32 in all, or one more */
+		t->segment[0].len = UINT32_MAX;
+		t->segment[1].len = 1 + below(t, 2);
+	}
+	if (!n || !one_in(t, 12))
+		return;
+	n = below(t, n);
+	switch (below(t, 4)) {
+	case 0:
+		t->segment[n].len = 0;
+		break;
+	case 1:
+		t->segment[n].zero = one_in(t, 2) ? 1 : UINT32_MAX;
+		break;
+	case 2: /* up to the last byte, or one further */
+		t->segment[n].addr = UINT64_MAX - t->segment[n].len + 1 + below(t, 2);
+		break;
+	default:
+		t->segment[n].addr = UINT64_MAX - below(t, 5000);
+	}
+}
+
+/* Did a chain of the ring leave the order of the ring? */
+static bool was_scattered(const struct test *t, const struct model_request *r)
+{
+	const struct model_ring *m = &t->model.ring;
+
+	for (uint32_t i = 0; i + 1 < r->segments; i++)
+		if (t->model.lent[(r->head + i) % m->size] != r->number + 1)
+			return true;
+	return false;
+}
+
+static void note_added(struct test *t)
+{
+	const struct model_request *r = &t->model.request[t->model.requests - 1];
+
+	if (r->indirect)
+		t->indirect++;
+	else if (was_scattered(t, r))
+		t->scattered++;
+	else
+		t->direct++;
+}
+
+static int32_t add(struct test *t, uint32_t readable, uint32_t writable)
+{
+	void *token = (void *)(uintptr_t)++t->tokens;
+	const char *wrong;
+	int32_t status = vqb_driver_add(t->drv, t->segment, readable, writable, token);
+
+	same(&t->run, status,
+	     driver_model_add(&t->model, t->segment, readable, writable, token, &t->library,
+			      &wrong));
+	if (wrong)
+		t->run.doing = wrong;
+	holds(&t->run, !wrong);
+	if (!status)
+		note_added(t);
+	t->no_room += status == VQB_E_NOSPC;
+	return status;
+}
+
+static void op_add(struct test *t)
+{
+	uint32_t n = below(t, one_in(t, 4) ? t->model.max_size + 3 : 6), readable;
+
+	if (n > SEGMENTS - 2)
+		n = SEGMENTS - 2;
+	if (one_in(t, 100)) { /* the sum may wrap */
+		add(t, UINT32_MAX - below(t, 3), below(t, 6));
+		return;
+	}
+	random_segments(t, n);
+	readable = below(t, n + 1);
+	add(t, readable, n - readable);
+}
+
+static void op_expose(struct test *t)
+{
+	vqb_driver_expose(t->drv);
+	driver_model_expose(&t->model);
+}
+
+static void op_publish(struct test *t)
+{
+	if (t->calm && !one_in(t, 400))
+		return;
+	same(&t->run, vqb_driver_publish(t->drv), driver_model_publish(&t->model));
+}
+
+static void op_turn(struct test *t)
+{
+	if (t->calm && !one_in(t, 400))
+		return;
+	same(&t->run, vqb_driver_turn(t->drv), driver_model_turn(&t->model));
+}
+
+static void op_arm(struct test *t)
+{
+	same(&t->run, vqb_driver_arm(t->drv), driver_model_arm(&t->model));
+}
+
+/* The event that the library has named. */
+static uint16_t library_event(const struct test *t)
+{
+	const struct model_ring *r = &t->library.ring;
+
+	return has_ring(t) ? model_get16(r, model_used_event(r)) : 0;
+}
+
+static void op_postpone(struct test *t)
+{
+	uint32_t intent = one_in(t, 10) ? (uint32_t)word(t) : below(t, 3);
+	uint32_t answer = vqb_driver_postpone(t->drv, intent);
+	bool fine;
+
+	same(&t->run, answer, driver_model_postpone(&t->model, intent, library_event(t), &fine));
+	holds(&t->run, fine);
+}
+
+static void op_disarm(struct test *t)
+{
+	vqb_driver_disarm(t->drv);
+	holds(&t->run, driver_model_disarm(&t->model, library_event(t)));
+}
+
+/* ---- the device ---- */
+
+static void complete(struct test *t, uint32_t id, uint32_t len)
+{
+	uint8_t *entry = model_used_entry(&t->model.ring, t->used);
+
+	device_put(t, entry, id, 4);
+	device_put(t, entry + 4, len, 4);
+	t->used++;
+	device_put(t, model_used_idx(&t->model.ring), t->used, 2);
+}
+
+static uint32_t random_written(struct test *t, uint64_t room)
+{
+	if (one_in(t, 20))
+		return (uint32_t)word(t);
+	if (one_in(t, 4))
+		return (uint32_t)(room + below(t, 2));
+	return room ? (uint32_t)(word(t) % room) : 0;
+}
+
+/* Completes one that it was shown, mostly the oldest. */
+static void op_complete(struct test *t)
+{
+	struct driver_model *m = &t->model;
+	uint32_t i = one_in(t, 3) && m->requests ? below(t, m->requests) : 0;
+
+	if (!has_ring(t))
+		return;
+	while (i < m->requests && m->request[i].completed)
+		i++;
+	if (i == m->requests || m->request[i].number >= m->end.exposed)
+		return;
+	m->request[i].completed = true;
+	complete(t, m->request[i].head, random_written(t, m->request[i].writable));
+}
+
+/* Completes what it must not. */
+static void op_hostile(struct test *t)
+{
+	struct driver_model *m = &t->model;
+	uint32_t id = below(t, m->max_size + 2);
+
+	if (!has_ring(t))
+		return;
+	switch (below(t, 5)) {
+	case 0:
+		id = (uint32_t)word(t);
+		break;
+	case 1: /* a good head in the lower bits */
+		if (m->requests)
+			id = m->request[0].head + 65536 * (1 + below(t, 9));
+		break;
+	case 2: /* what it has not been shown */
+		if (m->requests)
+			id = m->request[m->requests - 1].head;
+		break;
+	case 3: /* the index alone */
+		t->used = (uint16_t)(t->used + (one_in(t, 2) ? word(t) : m->ring.size));
+		device_put(t, model_used_idx(&m->ring), t->used, 2);
+		return;
+	default:
+		break;
+	}
+	complete(t, id, (uint32_t)word(t));
+}
+
+/* What the device says of notifications: near what will be exposed next, or anywhere. */
+static void op_wish(struct test *t)
+{
+	const struct model_ring *m = &t->model.ring;
+	uint64_t near = (one_in(t, 3) ? t->model.end.decided : t->model.end.exposed) + 6;
+
+	if (!has_ring(t))
+		return;
+	near = one_in(t, 10) ? word(t) : near - below(t, 12);
+	device_put(t, model_avail_event(m), near & 0xffff, 2);
+	device_put(t, model_used_flags(m), one_in(t, 8) ? word(t) & 0xffff : below(t, 2), 2);
+}
+
+/* The device writes over what it may only read. */
+static void op_scribble(struct test *t)
+{
+	uint32_t n = 1 + below(t, 16), at;
+
+	while (n-- && has_ring(t)) {
+		uint8_t v = (uint8_t)word(t);
+
+		at = below(t, 16 * t->model.ring.size);
+		device_put(t, t->model.ring.desc + at, v, 1);
+		at = below(t, POOL_BYTES);
+		t->pool[0][at] = t->pool[1][at] = v;
+	}
+}
+
+/* ---- reaping ---- */
+
+static void op_reap(struct test *t)
+{
+	uint32_t max = one_in(t, 20) ? 0 : 1 + below(t, one_in(t, 3) ? DONE : 3), n;
+	int32_t before = t->model.state;
+
+	t->done[max].flags = 77;
+	n = vqb_driver_reap(t->drv, t->done, max);
+	same(&t->run, n, driver_model_reap(&t->model, t->model_done, max));
+	same(&t->run, t->done[max].flags, 77);
+	for (uint32_t i = 0; i < n; i++) {
+		same(&t->run, (uintptr_t)t->done[i].token, (uintptr_t)t->model_done[i].token);
+		same(&t->run, t->done[i].len, t->model_done[i].len);
+		same(&t->run, t->done[i].flags, t->model_done[i].flags);
+		t->overlong += t->done[i].flags;
+	}
+	t->broken += !before && t->model.state;
+}
+
+static void op_detach(struct test *t)
+{
+	uint32_t max = below(t, t->model.requests + 2), n = 99;
+	int32_t status = vqb_driver_detach(t->drv, t->token, max, &n), expected;
+
+	holds(&t->run, driver_model_detach(&t->model, t->token, max, n, &expected));
+	same(&t->run, status, expected);
+	t->detached += n;
+}
+
+/* Much traffic at once, so that indices come round and decisions are about a lot. */
+static void op_burst(struct test *t)
+{
+	uint32_t n = below(t, t->calm ? 800 : 40);
+
+	while (n-- && !t->model.state) {
+		random_segments(t, 3);
+		add(t, 1, below(t, 3));
+		op_expose(t);
+		op_complete(t);
+		if (one_in(t, 2))
+			op_reap(t);
+		t->run.done++;
+	}
+}
+
+/* ---- starting over ---- */
+
+/* A ring in fresh memory, of the library's and of the model's. */
+static struct vqb_ring random_ring(struct test *t, struct model_ring *model)
+{
+	struct vqb_ring ring = { .size = t->model.max_size, .index = below(t, 100) };
+	size_t desc = GUARD + 16 * (size_t)below(t, 4), avail, used;
+
+	while (ring.size > 1 && ring.size <= SMALL && one_in(t, 3))
+		ring.size /= 2;
+	ring.features = VQB_FEATURE(VQB_F_VERSION_1) | below(t, 1 << 24);
+	if (!one_in(t, 4))
+		ring.features |= VQB_FEATURE(VQB_F_INDIRECT_DESC);
+	if (!one_in(t, 3))
+		ring.features |= VQB_FEATURE(VQB_F_EVENT_IDX);
+	avail = desc + 16 * (size_t)ring.size + GUARD + 2 * (size_t)below(t, 8);
+	used = (avail + 6 + 2 * (size_t)ring.size + GUARD) / 4 * 4 + 4 * (size_t)below(t, 4);
+	ring.desc = t->ring[0] + desc;
+	ring.avail = t->ring[0] + avail;
+	ring.used = t->ring[0] + used;
+	*model = (struct model_ring){
+		t->ring[1] + desc, t->ring[1] + avail, t->ring[1] + used, 0, false, false
+	};
+	return ring;
+}
+
+/* Makes a ring one that must be refused. */
+static void ring_spoil(struct test *t, struct vqb_ring *ring)
+{
+	static const uint32_t size[] = { 0, 3, 65535, 65536 };
+
+	switch (below(t, 7)) {
+	case 0:
+		ring->size = one_in(t, 2) ? size[below(t, 4)] : 2 * t->model.max_size;
+		break;
+	case 1:
+		ring->flags = 1;
+		break;
+	case 2:
+		ring->zero = 1;
+		break;
+	case 3:
+		ring->features |= VQB_FEATURE(one_in(t, 2) ? VQB_F_RING_PACKED : 43);
+		break;
+	case 4:
+		ring->desc = one_in(t, 2) ? NULL : (uint8_t *)ring->desc + 8;
+		break;
+	case 5:
+		ring->avail = one_in(t, 2) ? NULL : (uint8_t *)ring->avail + 1;
+		break;
+	default:
+		ring->used = one_in(t, 2) ? NULL : (uint8_t *)ring->used + 2;
+	}
+}
+
+static size_t ring_bytes(const struct test *t)
+{
+	return t->model.max_size > SMALL ? RING_BYTES : 4096;
+}
+
+/* The library's ring lies where the model's does. */
+static void ring_begins(struct test *t)
+{
+	t->library.ring = t->model.ring;
+	t->library.ring.desc = twin(t, t->model.ring.desc);
+	t->library.ring.avail = twin(t, t->model.ring.avail);
+	t->library.ring.used = twin(t, t->model.ring.used);
+	t->had_ring = true;
+	t->used = 0;
+}
+
+static void restart(struct test *t, bool spoilt)
+{
+	struct model_ring at;
+	struct vqb_ring ring = random_ring(t, &at);
+	int32_t status;
+
+	if (spoilt)
+		ring_spoil(t, &ring);
+	if (!has_ring(t)) {
+		memset(t->ring[0], FILL, ring_bytes(t));
+		memset(t->ring[1], FILL, ring_bytes(t));
+		t->had_ring = false;
+	} else { /* it may stay; what is left of free descriptors is the library's choice */
+		memcpy(t->model.ring.desc, t->library.ring.desc, 16 * (size_t)t->model.ring.size);
+	}
+	status = vqb_driver_reset(t->drv, &ring);
+	same(&t->run, status, driver_model_reset(&t->model, &ring, &at));
+	if (!status)
+		ring_begins(t);
+}
+
+static void op_restart(struct test *t)
+{
+	if (has_ring(t) && !one_in(t, 4)) {
+		same(&t->run, vqb_driver_reset(t->drv, NULL),
+		     driver_model_reset(&t->model, NULL, NULL));
+		return;
+	}
+	restart(t, one_in(t, 5));
+}
+
+static void op_clear(struct test *t)
+{
+	vqb_driver_clear_counters(t->drv);
+	memset(&t->model.count, 0, sizeof(t->model.count));
+	t->model.end.notified = t->model.end.suppressed = 0;
+}
+
+/* ---- the comparison after each operation ---- */
+
+static void same_counters(struct test *t)
+{
+	struct vqb_driver_counters *m = &t->model.count, c;
+
+	vqb_driver_read_counters(t->drv, &c);
+	same(&t->run, c.requests, m->requests);
+	same(&t->run, c.descriptors, m->descriptors);
+	same(&t->run, c.indirect, m->indirect);
+	same(&t->run, c.no_room, m->no_room);
+	same(&t->run, c.completions, m->completions);
+	same(&t->run, c.overlong, m->overlong);
+	same(&t->run, c.notified, t->model.end.notified);
+	same(&t->run, c.suppressed, t->model.end.suppressed);
+}
+
+/* Both rings and all that surrounds the three parts, and the descriptors that are lent. */
+static void same_bytes(struct test *t)
+{
+	const struct model_ring *m = &t->model.ring;
+	size_t desc = (size_t)(m->desc - t->ring[1]), rest = desc + 16 * (size_t)m->size;
+
+	holds(&t->run, !memcmp(t->ring[0], t->ring[1], desc));
+	holds(&t->run, !memcmp(t->ring[0] + rest, t->ring[1] + rest, ring_bytes(t) - rest));
+	holds(&t->run, driver_model_same(&t->model, &t->library));
+}
+
+static void compare(struct test *t)
+{
+	void *token = NULL, *expected = NULL;
+
+	same(&t->run, vqb_driver_state(t->drv), t->model.state);
+	same(&t->run, vqb_driver_in_flight(t->drv), t->model.requests);
+	same(&t->run, vqb_driver_pending(t->drv), driver_model_pending(&t->model));
+	same_counters(t);
+	if (t->model.max_size > SMALL && t->run.done % 1024)
+		return;
+	same(&t->run, vqb_driver_free(t->drv), driver_model_free(&t->model));
+	same(&t->run, vqb_driver_oldest(t->drv, &token), driver_model_oldest(&t->model, &expected));
+	same(&t->run, (uintptr_t)token, (uintptr_t)expected);
+	if (t->had_ring)
+		same_bytes(t);
+}
+
+/* ---- episodes ---- */
+
+static const struct operation {
+	const char *name;
+	void (*run)(struct test *t);
+	unsigned weight;
+} operations[] = {
+	{ "add", op_add, 500 },         { "complete", op_complete, 500 },
+	{ "reap", op_reap, 300 },       { "expose", op_expose, 60 },
+	{ "publish", op_publish, 150 }, { "turn", op_turn, 150 },
+	{ "arm", op_arm, 60 },          { "postpone", op_postpone, 60 },
+	{ "disarm", op_disarm, 40 },    { "wish", op_wish, 200 },
+	{ "hostile", op_hostile, 1 },   { "scribble", op_scribble, 10 },
+	{ "detach", op_detach, 4 },     { "restart", op_restart, 2 },
+	{ "clear", op_clear, 1 },       { "burst", op_burst, 2 },
+};
+
+enum { KINDS = sizeof(operations) / sizeof(operations[0]) };
+
+static void random_weights(struct test *t)
+{
+	for (uint32_t i = 0; i < KINDS; i++) {
+		unsigned factor = one_in(t, 4) ? (one_in(t, 3) ? 0 : 5) : 1;
+		void (*run)(struct test * test) = operations[i].run;
+
+		t->weight[i] = operations[i].weight * (i ? factor : 1);
+		if (t->calm && run == op_burst)
+			t->weight[i] = 400;
+		else if (t->calm && (run == op_restart || run == op_hostile))
+			t->weight[i] = 0;
+		if (t->model.max_size > SMALL && run == op_restart)
+			t->weight[i] /= 2;
+	}
+}
+
+static void random_config(struct test *t)
+{
+	uint32_t size = one_in(t, 150) ? VQB_RING_MAX : 1u << below(t, 7);
+
+	t->policy = (struct vqb_indirect_policy){ .struct_size = sizeof(t->policy),
+						  .kind = VQB_INDIRECT_ALWAYS };
+	if (one_in(t, 4))
+		t->policy.kind = VQB_INDIRECT_NEVER;
+	t->config =
+		(struct vqb_driver_config){ .struct_size = sizeof(t->config), .max_size = size };
+	t->config.policy = one_in(t, 3) ? NULL : &t->policy;
+	t->config.max_table = below(t, one_in(t, 2) ? 6 : SMALL + 4);
+	t->config.tables.host = t->pool[0];
+	t->config.tables.addr = (word(t) >> 1) / 16 * 16;
+	t->config.tables.bytes = below(t, one_in(t, 2) ? 600 : POOL_BYTES + 1);
+	t->calm = one_in(t, 20);
+}
+
+/* Begins with no ring; the first restart brings one. */
+static void episode_start(struct test *t)
+{
+	random_config(t);
+	t->object_bytes = vqb_driver_size(&t->config);
+	holds(&t->run, t->object_bytes > 0);
+	free(t->object);
+	t->object = aligned_alloc(64, (t->object_bytes + GUARD + 63) / 64 * 64);
+	assert_non_null(t->object);
+	memset(t->object, 0x5a, t->object_bytes);
+	memset(t->object + t->object_bytes, FILL, GUARD);
+	memset(t->pool, FILL, sizeof(t->pool));
+	same(&t->run, vqb_driver_init(t->object, t->object_bytes, &t->config, &t->drv), VQB_OK);
+	t->model.pool = t->pool[1];
+	t->library.pool = t->pool[0];
+	t->had_ring = false;
+	driver_model_init(&t->model, &t->config, NULL);
+	random_weights(t);
+	restart(t, false);
+}
+
+/* The driver wrote to no table but its own. */
+static void episode_end(struct test *t)
+{
+	size_t end = (size_t)16 * t->model.tables * t->model.table_length;
+
+	t->run.doing = "end";
+	if (t->had_ring)
+		same_bytes(t);
+	holds(&t->run, !memcmp(t->pool[0] + end, t->pool[1] + end, POOL_BYTES - end));
+	for (unsigned i = 0; i < GUARD; i++)
+		same(&t->run, t->object[t->object_bytes + i], FILL);
+}
+
+/* Everything that can happen to a request did happen. */
+static void happened(struct test *t)
+{
+	t->run.doing = "coverage";
+	holds(&t->run, t->direct && t->scattered && t->indirect);
+	holds(&t->run, t->no_room && t->broken && t->overlong && t->detached);
+}
+
+/*
+ * Shows: SR-ANY-04 SR-ANY-05 SR-ANY-06 SR-DRV-04 SR-DRV-07 SR-DRV-08 SR-DRV-09 SR-DRV-10 SR-DRV-12
+ * Shows: SR-DRV-13 SR-DRV-14 SR-DRV-15 SR-DRV-17 SR-DRV-20 SR-DRV-24 SR-DRV-25 SR-DRV-26 SR-DRV-27
+ * Shows: SR-DRV-28 SR-DRV-29 SR-DRV-30 SR-DRV-33 SR-DRV-39 SR-DRV-40 SR-DRV-41 SR-DRV-42
+ */
+static void test_driver_and_model_agree(void **state)
+{
+	static struct test t;
+
+	(void)state;
+	run_start(&t.run, OPERATIONS);
+	while (run_episode(&t.run)) {
+		uint32_t steps;
+
+		run_operation(&t.run, "start");
+		episode_start(&t);
+		steps = 1 + below(&t, t.calm ? 2000 : 6000);
+		while (steps--) {
+			const struct operation *op = &operations[run_pick(&t.run, t.weight, KINDS)];
+
+			run_operation(&t.run, op->name);
+			op->run(&t);
+			compare(&t);
+			if (t.model.state && one_in(&t, 20)) {
+				op_detach(&t);
+				op_restart(&t);
+			}
+		}
+		episode_end(&t);
+	}
+	free(t.object);
+	happened(&t);
+}
+
+int main(void)
+{
+	static const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_driver_and_model_agree),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
