@@ -16,7 +16,7 @@
 #include "device_model.h"
 #include "differential.h"
 
-#define OPERATIONS 3000000u
+#define OPERATIONS 2000000u
 
 #define DATA UINT64_C(0x10000)
 #define HOOK UINT64_C(0x40000)
