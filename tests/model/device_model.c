@@ -85,8 +85,9 @@ static bool ring_mapped(const struct vqb_memory *memory, const struct vqb_ring_a
 
 static bool ring_valid(const struct device_model *m, const struct vqb_ring_at *ring)
 {
-	return model_size_valid(ring->size) && ring->size <= m->max_size && !ring->flags &&
-	       !ring->zero && model_features_valid(ring->features) && ring->desc % 16 == 0 &&
+	return model_size_valid(ring->size) && ring->size <= m->max_size &&
+	       model_flags_valid(ring->flags, ring->features) && !ring->zero &&
+	       model_features_valid(ring->features) && ring->desc % 16 == 0 &&
 	       ring->avail % 2 == 0 && ring->used % 4 == 0;
 }
 
@@ -103,6 +104,7 @@ static int32_t start(struct device_model *m, const struct vqb_ring_at *ring, uin
 		return VQB_E_FAULT;
 	m->at = *ring;
 	m->ring.size = ring->size;
+	m->ring.big = ring->flags & VQB_RING_BIG_ENDIAN;
 	m->ring.event_idx = model_has(ring->features, VQB_F_EVENT_IDX);
 	m->ring.indirect = model_has(ring->features, VQB_F_INDIRECT_DESC);
 	model_end_start(&m->end, idx);

@@ -10,6 +10,7 @@ static void start(struct driver_model *m, const struct vqb_ring *as, const struc
 
 	m->ring = *ring;
 	m->ring.size = as->size;
+	m->ring.big = as->flags & VQB_RING_BIG_ENDIAN;
 	m->ring.event_idx = model_has(as->features, VQB_F_EVENT_IDX);
 	m->ring.indirect = model_has(as->features, VQB_F_INDIRECT_DESC);
 	/* Without EVENT_IDX there are no event words. */
@@ -44,7 +45,8 @@ void driver_model_init(struct driver_model *m, const struct vqb_driver_config *c
 
 static bool ring_valid(const struct driver_model *m, const struct vqb_ring *as)
 {
-	return model_size_valid(as->size) && as->size <= m->max_size && !as->flags && !as->zero &&
+	return model_size_valid(as->size) && as->size <= m->max_size &&
+	       model_flags_valid(as->flags, as->features) && !as->zero &&
 	       model_features_valid(as->features) && as->desc && as->avail && as->used &&
 	       (uintptr_t)as->desc % 16 == 0 && (uintptr_t)as->avail % 2 == 0 &&
 	       (uintptr_t)as->used % 4 == 0;

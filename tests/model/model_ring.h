@@ -20,7 +20,7 @@ enum { MODEL_NEXT = 1, MODEL_WRITE = 2, MODEL_INDIRECT = 4 };
 struct model_ring {
 	uint8_t *desc, *avail, *used;
 	uint32_t size;
-	bool event_idx, indirect;
+	bool event_idx, indirect, big; /* big: of a big-endian legacy guest */
 };
 
 /* ---- words: the only two functions that know the byte order ---- */
@@ -29,17 +29,15 @@ static inline uint64_t model_get(const struct model_ring *r, const uint8_t *at, 
 {
 	uint64_t v = 0;
 
-	(void)r;
 	for (unsigned i = 0; i < bytes; i++)
-		v |= (uint64_t)at[i] << (8 * i);
+		v |= (uint64_t)at[i] << (8 * (r->big ? bytes - 1 - i : i));
 	return v;
 }
 
 static inline void model_put(const struct model_ring *r, uint8_t *at, uint64_t v, unsigned bytes)
 {
-	(void)r;
 	for (unsigned i = 0; i < bytes; i++)
-		at[i] = (uint8_t)(v >> (8 * i));
+		at[i] = (uint8_t)(v >> (8 * (r->big ? bytes - 1 - i : i)));
 }
 
 /* ---- descriptors, in the ring's table or another ---- */
@@ -185,6 +183,12 @@ static inline bool model_size_valid(uint32_t size)
 static inline bool model_has(uint64_t features, unsigned bit)
 {
 	return features & UINT64_C(1) << bit;
+}
+
+/* Big-endian is the only flag, and there is no such thing under VERSION_1. */
+static inline bool model_flags_valid(uint32_t flags, uint64_t features)
+{
+	return !flags || (flags == VQB_RING_BIG_ENDIAN && !model_has(features, VQB_F_VERSION_1));
 }
 
 /* The known ones of the bits that are not the device type's. */

@@ -755,7 +755,7 @@ static void op_burst(struct test *t)
 
 static uint64_t random_features(struct test *t)
 {
-	uint64_t features = VQB_FEATURE(VQB_F_VERSION_1) | below(t, 1 << 24);
+	uint64_t features = below(t, 1 << 24);
 
 	if (!one_in(t, 4))
 		features |= VQB_FEATURE(VQB_F_INDIRECT_DESC);
@@ -768,6 +768,10 @@ static struct vqb_ring_at random_ring(struct test *t, uint32_t max_size)
 {
 	struct vqb_ring_at ring = { .size = max_size, .features = random_features(t) };
 
+	if (one_in(t, 3))
+		ring.flags = below(t, 2) ? VQB_RING_BIG_ENDIAN : 0;
+	else
+		ring.features |= VQB_FEATURE(VQB_F_VERSION_1);
 	while (ring.size > 1 && max_size <= SMALL && one_in(t, 3))
 		ring.size /= 2;
 	ring.index = below(t, 100);
@@ -787,7 +791,10 @@ static void ring_spoil(struct test *t, struct vqb_ring_at *ring)
 		ring->size = one_in(t, 2) ? size[below(t, 4)] : 2 * t->model.max_size;
 		break;
 	case 1:
-		ring->flags = 1;
+		if (ring->features & VQB_FEATURE(VQB_F_VERSION_1))
+			ring->flags = VQB_RING_BIG_ENDIAN;
+		else
+			ring->flags = 2;
 		break;
 	case 2:
 		ring->zero = 1;
@@ -815,6 +822,7 @@ static void image_start(struct test *t, const struct vqb_ring_at *ring, uint16_t
 	struct model_ring as = *m;
 
 	as.size = ring->size;
+	as.big = ring->flags & VQB_RING_BIG_ENDIAN;
 	for (uint32_t i = 0; i < used; i++)
 		m->used[i] = (uint8_t)(ring->size > SMALL ? i : word(t));
 	memset(m->avail, 0, VQB_AVAIL_BYTES(ring->size));

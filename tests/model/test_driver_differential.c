@@ -384,7 +384,11 @@ static struct vqb_ring random_ring(struct test *t, struct model_ring *model)
 
 	while (ring.size > 1 && ring.size <= SMALL && one_in(t, 3))
 		ring.size /= 2;
-	ring.features = VQB_FEATURE(VQB_F_VERSION_1) | below(t, 1 << 24);
+	ring.features = below(t, 1 << 24);
+	if (one_in(t, 3))
+		ring.flags = below(t, 2) ? VQB_RING_BIG_ENDIAN : 0;
+	else
+		ring.features |= VQB_FEATURE(VQB_F_VERSION_1);
 	if (!one_in(t, 4))
 		ring.features |= VQB_FEATURE(VQB_F_INDIRECT_DESC);
 	if (!one_in(t, 3))
@@ -394,9 +398,9 @@ static struct vqb_ring random_ring(struct test *t, struct model_ring *model)
 	ring.desc = t->ring[0] + desc;
 	ring.avail = t->ring[0] + avail;
 	ring.used = t->ring[0] + used;
-	*model = (struct model_ring){
-		t->ring[1] + desc, t->ring[1] + avail, t->ring[1] + used, 0, false, false
-	};
+	*model = (struct model_ring){ .desc = t->ring[1] + desc,
+				      .avail = t->ring[1] + avail,
+				      .used = t->ring[1] + used };
 	return ring;
 }
 
@@ -410,7 +414,10 @@ static void ring_spoil(struct test *t, struct vqb_ring *ring)
 		ring->size = one_in(t, 2) ? size[below(t, 4)] : 2 * t->model.max_size;
 		break;
 	case 1:
-		ring->flags = 1;
+		if (ring->features & VQB_FEATURE(VQB_F_VERSION_1))
+			ring->flags = VQB_RING_BIG_ENDIAN;
+		else
+			ring->flags = 2;
 		break;
 	case 2:
 		ring->zero = 1;
