@@ -1,424 +1,257 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * bench-ring: what does one request cost on a ring, both ends in one thread?
+ * bench-ring: what does one request cost on a ring? What a request is: common/slices.h.
  *
- * A request has N descriptors: a 16-byte header, N - 2 segments of 4 KiB (readable in even
- * requests, writable in odd ones) and a status byte; with N = 1 only the header. The device
- * resolves all of it to host pieces, sums their lengths, reads the header and writes the status.
- * Guest memory is translated and checked, over two regions: ring, headers, tables and status
- * bytes lie in one, data in the other. With irq 1 both sides ask for notifications again in
- * every batch.
- *
- *   bench-ring                                 a table
+ *   bench-ring                                 tables
  *   bench-ring [-p CPU] [-q RING] [-i 0|1] [-r REPS]
  *       lines: vqblk,ring,N,batch asked,batch used,indirect,event_idx,irq,ns per request
+ *       and:   vqblk,two,ring,N,batch,in flight,indirect,ns per request
+ *       (two threads on two CPUs, of which one is CPU; polling, so with -i 0 or without -i)
+ *   bench-ring --claims                        its goals (common/claims.h)
+ *   bench-ring -s                              slices on request (common/slices.h)
  *   bench-ring -c RING,N,BATCH,INDIRECT,COUNT  runs COUNT requests of one case in
  *       count_requests, for a tool that counts instructions (bench/ring/instructions)
  */
 #define _GNU_SOURCE
-#include <sched.h>
-#include <stdbool.h>
+#include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
-#include <vqblk/device.h>
-#include <vqblk/driver.h>
+#include "claims.h"
+#include "loop.h"
+#include "machine.h"
+#include "stats.h"
 
-enum {
-	SLOTS = 32, /* different requests */
-	MAX_N = 128,
-	BATCH = 32,
-	PIECES = BATCH * MAX_N,
-	PAGES = 256,
-	PAGE = 4096,
-	MAX_REPS = 64,
+enum { MAX_REPS = 64, ROUNDS = 21, SLICE_MS = 20 };
+
+/* ---- tables and lines ---- */
+
+struct options {
+	uint32_t ring; /* 0: all */
+	int irq;       /* -1: both */
+	uint32_t reps;
+	bool lines;
 };
 
-#define LOW_BASE UINT64_C(0x10000000)
-#define HIGH_BASE UINT64_C(0x100000000)
-
-struct bench_case {
-	uint32_t ring, n, asked, batch;
-	bool indirect, event_idx, irq;
-};
-
-/* In the low region, where the device finds them. */
-struct shared_slot {
-	uint32_t header[4];
-	uint8_t status;
-};
-
-struct slot {
-	struct vqb_segment seg[MAX_N];
-	uint32_t readable, writable;
-};
-
-struct loop {
-	struct bench_case what;
-	struct vqb_driver *drv;
-	struct vqb_device *dev;
-	struct vqb_extent ram[2];
-	struct vqb_memory map;
-	uint8_t *low, *high;
-	struct shared_slot *shared;
-	struct slot slot[SLOTS];
-	uint32_t next_slot;
-	uint64_t sum, notified;
-	struct vqb_chain chain[BATCH];
-	struct vqb_piece piece[PIECES];
-	struct vqb_done done[BATCH];
-};
-
-static void die(const char *what)
+/* Median of `reps` runs of about a millisecond each. */
+static double measure(const struct work *w, uint32_t reps)
 {
-	fprintf(stderr, "bench-ring: %s\n", what);
-	exit(1);
-}
-
-static void check(int32_t status)
-{
-	if (status)
-		die(vqb_status_name(status));
-}
-
-static void *object(size_t bytes)
-{
-	void *mem = NULL;
-
-	if (posix_memalign(&mem, PAGE, bytes))
-		die("out of memory");
-	memset(mem, 0, bytes);
-	return mem;
-}
-
-/* ---- set-up ---- */
-
-static void make_slots(struct loop *l, uint64_t shared_at)
-{
-	uint32_t n = l->what.n, data = n > 2 ? n - 2 : 0;
-
-	for (uint32_t i = 0; i < SLOTS; i++) {
-		struct slot *s = &l->slot[i];
-		uint64_t at = shared_at + i * sizeof(struct shared_slot);
-		uint32_t k = 0;
-
-		l->shared[i].header[0] = i;
-		s->seg[k++] = (struct vqb_segment){ .addr = at, .len = 16 };
-		for (uint32_t j = 0; j < data; j++)
-			s->seg[k++] = (struct vqb_segment){
-				.addr = HIGH_BASE + (uint64_t)PAGE * ((j * 7 + i * 3) % PAGES),
-				.len = PAGE
-			};
-		if (n > 1)
-			s->seg[k] = (struct vqb_segment){
-				.addr = at + offsetof(struct shared_slot, status), .len = 1
-			};
-		s->writable = (n > 1) + (i & 1 ? data : 0);
-		s->readable = n - s->writable;
-	}
-}
-
-static struct loop *make(const struct bench_case *what)
-{
-	struct loop *l = object(sizeof(*l));
-	struct vqb_driver_config drv = { .struct_size = sizeof(drv) };
-	struct vqb_device_config dev = { .struct_size = sizeof(dev) };
-	size_t tables_bytes = VQB_TABLES_BYTES(what->ring, what->n), low_bytes;
-	struct vqb_layout at;
-
-	l->what = *what;
-	check(vqb_ring_layout(what->ring, PAGE, &at));
-	low_bytes = at.bytes + tables_bytes + SLOTS * sizeof(struct shared_slot);
-	l->low = object(low_bytes);
-	l->high = object((size_t)PAGES * PAGE);
-	l->shared = (struct shared_slot *)(void *)(l->low + at.bytes + tables_bytes);
-	l->ram[0] = (struct vqb_extent){ LOW_BASE, low_bytes, l->low, VQB_READ | VQB_WRITE, 0 };
-	l->ram[1] = (struct vqb_extent){ HIGH_BASE, (uint64_t)PAGES * PAGE, l->high,
-					 VQB_READ | VQB_WRITE, 0 };
-	l->map = (struct vqb_memory){
-		.struct_size = sizeof(l->map), .generation = 1, .count = 2, .sorted = l->ram
-	};
-	make_slots(l, LOW_BASE + at.bytes + tables_bytes);
-
-	drv.ring.size = dev.ring.size = what->ring;
-	drv.ring.features = VQB_FEATURE(VQB_F_VERSION_1) |
-			    (what->indirect ? VQB_FEATURE(VQB_F_INDIRECT_DESC) : 0) |
-			    (what->event_idx ? VQB_FEATURE(VQB_F_EVENT_IDX) : 0);
-	dev.ring.features = drv.ring.features;
-	check(vqb_ring_place(&drv.ring, l->low, PAGE));
-	check(vqb_ring_place_at(&dev.ring, LOW_BASE, PAGE));
-	drv.tables = (struct vqb_dma){ l->low + at.bytes, LOW_BASE + at.bytes, tables_bytes };
-	drv.max_table = what->n;
-	dev.memory = &l->map;
-	check(vqb_driver_init(object(VQB_DRIVER_BYTES(what->ring)), VQB_DRIVER_BYTES(what->ring),
-			      &drv, &l->drv));
-	check(vqb_device_init(object(VQB_DEVICE_BYTES(what->ring)), VQB_DEVICE_BYTES(what->ring),
-			      &dev, &l->dev));
-	if (!what->irq) {
-		vqb_driver_disarm(l->drv);
-		vqb_device_disarm(l->dev);
-	}
-	return l;
-}
-
-static void drop(struct loop *l)
-{
-	free(l->drv);
-	free(l->dev);
-	free(l->low);
-	free(l->high);
-	free(l);
-}
-
-/* ---- the loop ---- */
-
-static void drive(struct loop *l)
-{
-	for (uint32_t i = 0; i < l->what.batch; i++) {
-		struct slot *s = &l->slot[l->next_slot++ % SLOTS];
-
-		check(vqb_driver_add(l->drv, s->seg, s->readable, s->writable, s));
-	}
-	l->notified +=
-		(l->what.irq ? vqb_driver_turn(l->drv) : vqb_driver_publish(l->drv)) & VQB_NOTIFY;
-}
-
-static uint32_t serve_one(struct loop *l, const struct vqb_chain *c)
-{
-	const struct vqb_piece *p = c->piece, *last = p + c->readable + c->writable - 1;
-	uint64_t in = 0, out = 0;
-
-	for (uint32_t i = 0; i < c->readable; i++)
-		out += p[i].len;
-	for (uint32_t i = c->readable; i < c->readable + c->writable; i++)
-		in += p[i].len;
-	l->sum += out + *(const uint32_t *)p->base;
-	if (c->writable)
-		*(uint8_t *)last->base = 0;
-	return (uint32_t)in;
-}
-
-static void serve(struct loop *l)
-{
-	struct vqb_need need;
-	uint32_t n;
-
-	do {
-		check(vqb_device_take(l->dev, l->chain, BATCH, l->piece, PIECES, &n, &need));
-		for (uint32_t i = 0; i < n; i++)
-			check(vqb_device_put(l->dev, l->chain[i].ticket,
-					     serve_one(l, &l->chain[i])));
-	} while (l->what.irq ? vqb_device_turn(l->dev) & VQB_MORE : n);
-	if (!l->what.irq)
-		l->notified += vqb_device_publish(l->dev);
-}
-
-static uint32_t reap(struct loop *l)
-{
-	uint32_t n, all = 0;
-
-	while ((n = vqb_driver_reap(l->drv, l->done, BATCH)) > 0) {
-		for (uint32_t i = 0; i < n; i++) {
-			const struct slot *s = l->done[i].token;
-
-			l->sum += l->done[i].len + l->shared[s - l->slot].status;
-		}
-		all += n;
-	}
-	return all;
-}
-
-static void run(struct loop *l, uint64_t batches)
-{
-	uint64_t done = 0;
-
-	for (uint64_t b = 0; b < batches; b++) {
-		drive(l);
-		serve(l);
-		done += reap(l);
-	}
-	if (done != batches * l->what.batch)
-		die("requests were lost");
-}
-
-/* All bytes of all requests must have been seen once, and no others. */
-static void self_check(struct loop *l)
-{
-	uint64_t data = l->what.n > 2 ? (uint64_t)(l->what.n - 2) * PAGE : 0;
-	uint64_t each = 16 + data + (l->what.n > 1), expected = 0;
-
-	l->sum = 0;
-	run(l, SLOTS);
-	for (uint32_t i = 0; i < SLOTS * l->what.batch; i++)
-		expected += each + i % SLOTS;
-	if (l->sum != expected)
-		die("the device saw other bytes than the driver lent");
-}
-
-/* ---- measuring ---- */
-
-static double now(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (double)t.tv_sec * 1e9 + (double)t.tv_nsec;
-}
-
-static int by_value(const void *a, const void *b)
-{
-	double x = *(const double *)a, y = *(const double *)b;
-
-	return x < y ? -1 : x > y;
-}
-
-/* Nanoseconds per request: the median of `reps` runs of about a millisecond. */
-static double measure(struct loop *l, uint32_t reps)
-{
-	double ns[MAX_REPS], start;
-	uint64_t batches = 16;
-
-	for (;;) {
-		start = now();
-		run(l, batches);
-		if (now() - start > 5e5)
-			break;
-		batches *= 2;
-	}
-	for (uint32_t i = 0; i < reps; i++) {
-		start = now();
-		run(l, batches);
-		ns[i] = (now() - start) / (double)(batches * l->what.batch);
-	}
-	qsort(ns, reps, sizeof(*ns), by_value);
-	return ns[reps / 2];
-}
-
-static void print_case(const struct bench_case *c, bool lines, double ns)
-{
-	if (lines)
-		printf("vqblk,%u,%u,%u,%u,%d,%d,%d,%.2f\n", c->ring, c->n, c->asked, c->batch,
-		       c->indirect, c->event_idx, c->irq, ns);
-	else
-		printf("%6u %6u %7u  %-8s  %-9s  %-5s %10.1f\n", c->ring, c->n, c->batch,
-		       c->indirect ? "indirect" : "direct", c->event_idx ? "EVENT_IDX" : "flags",
-		       c->irq ? "armed" : "quiet", ns);
+	return slice_ns(&loop_engine, w, reps);
 }
 
 /* Cuts a direct batch to what the ring holds; false: there is no such case. */
-static bool case_exists(struct bench_case *c)
+static bool case_exists(struct work *w)
 {
-	if (c->indirect)
-		return c->n > 1 && c->n <= c->ring;
-	if (c->n > c->ring)
+	uint32_t asked = w->batch;
+
+	if (w->indirect)
+		return w->n > 1 && w->n <= w->ring;
+	if (w->n > w->ring)
 		return false;
-	if (c->batch > c->ring / c->n)
-		c->batch = c->ring / c->n;
-	return c->batch > 1 || c->asked == 1;
+	if (w->batch > w->ring / w->n)
+		w->batch = w->ring / w->n;
+	return w->batch > 1 || asked == 1;
 }
 
-static void measure_case(struct bench_case c, bool lines, uint32_t reps)
+static void measure_one(struct work w, const struct options *o)
 {
-	struct loop *l;
+	uint32_t asked = w.batch;
+	double ns;
 
-	if (!case_exists(&c))
+	if (!case_exists(&w))
 		return;
-	l = make(&c);
-	self_check(l);
-	print_case(&c, lines, measure(l, reps));
-	drop(l);
+	ns = measure(&w, o->reps);
+	if (o->lines)
+		printf("vqblk,%u,%u,%u,%u,%d,%d,%d,%.2f\n", w.ring, w.n, asked, w.batch, w.indirect,
+		       w.event_idx, w.irq, ns);
+	else
+		printf("%6u %6u %7u  %-8s  %-9s  %-5s %10.1f\n", w.ring, w.n, w.batch,
+		       w.indirect ? "indirect" : "direct", w.event_idx ? "EVENT_IDX" : "flags",
+		       w.irq ? "armed" : "quiet", ns);
 }
 
-/* `only_ring` 0 and `only_irq` -1: all. */
-static void measure_all(uint32_t only_ring, int only_irq, bool lines, uint32_t reps)
+static void measure_one_thread(const struct options *o)
 {
 	static const uint32_t rings[] = { 128, 256, 1024 }, ns[] = { 1, 3, 8, 16, 64, 128 };
 
-	if (!lines)
+	if (!o->lines)
 		printf("  ring      N   batch  chains    wishes     asked  ns/request\n");
 	for (uint32_t k = 0; k < 3 * 6 * 2 * 8; k++) {
-		uint32_t modes = k % 8, batch = k / 8 % 2 ? 32 : 1;
-		struct bench_case c = {
+		struct work w = {
 			.ring = rings[k / 96],
 			.n = ns[k / 16 % 6],
-			.asked = batch,
-			.batch = batch,
-			.indirect = modes & 4,
-			.event_idx = modes & 2,
-			.irq = modes & 1,
+			.batch = k / 8 % 2 ? 32 : 1,
+			.indirect = k & 4,
+			.event_idx = k & 2,
+			.irq = k & 1,
 		};
 
-		if ((only_ring && c.ring != only_ring) || (only_irq >= 0 && c.irq != only_irq))
-			continue;
-		measure_case(c, lines, reps);
+		if ((!o->ring || w.ring == o->ring) && (o->irq < 0 || w.irq == o->irq))
+			measure_one(w, o);
 	}
 }
 
-/* Not inlined: the name under which an instruction counter finds the part to count. */
-__attribute__((noinline)) static void count_requests(struct loop *l, uint64_t batches)
+static void measure_two_threads(const struct options *o)
 {
-	run(l, batches);
+	static const struct work cases[] = {
+		{ .ring = 256, .n = 1, .batch = 1, .window = 1 },
+		{ .ring = 256, .n = 1, .batch = 32, .window = 128 },
+		{ .ring = 256, .n = 3, .batch = 32, .window = 128, .indirect = true },
+		{ .ring = 256, .n = 16, .batch = 32, .window = 128, .indirect = true },
+	};
+
+	if ((o->ring && o->ring != 256) || o->irq == 1)
+		return;
+	if (cpu_count() < 2) {
+		fprintf(stderr, "bench-ring: no second CPU: not measured with two threads\n");
+		return;
+	}
+	if (!o->lines)
+		printf("\ntwo threads, polling\n"
+		       "  ring      N   batch  in flight  chains    ns/request\n");
+	for (uint32_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		struct work w = cases[i];
+		double ns;
+
+		w.event_idx = true;
+		ns = measure(&w, o->reps);
+		if (o->lines)
+			printf("vqblk,two,%u,%u,%u,%u,%d,%.2f\n", w.ring, w.n, w.batch, w.window,
+			       w.indirect, ns);
+		else
+			printf("%6u %6u %7u %10u  %-8s  %10.1f\n", w.ring, w.n, w.batch, w.window,
+			       w.indirect ? "indirect" : "direct", ns);
+	}
+}
+
+/* ---- counting ---- */
+
+/* Not inlined: the name under which an instruction counter finds the part to count. */
+__attribute__((noinline)) static void count_requests(void *loop, uint64_t batches)
+{
+	loop_engine.run(loop, batches);
 }
 
 static void count(const char *spec)
 {
-	struct bench_case c = { .event_idx = true, .irq = true };
+	struct work w = { .event_idx = true, .irq = true };
 	unsigned ring, n, batch, indirect;
 	unsigned long requests;
-	struct loop *l;
+	uint64_t all;
+	void *loop;
 
 	if (sscanf(spec, "%u,%u,%u,%u,%lu", &ring, &n, &batch, &indirect, &requests) != 5 || !n ||
-	    n > MAX_N || !batch || batch > BATCH)
+	    n > WORK_MAX_N || !batch || batch > WORK_MAX_BATCH)
 		die("-c takes RING,N,BATCH,INDIRECT,COUNT");
-	c.ring = ring;
-	c.n = n;
-	c.asked = c.batch = batch;
-	c.indirect = indirect;
-	if (!case_exists(&c))
+	w.ring = ring;
+	w.n = n;
+	w.batch = batch;
+	w.indirect = indirect;
+	if (!case_exists(&w))
 		die("-c: no such case");
-	l = make(&c);
-	run(l, 64);
-	count_requests(l, requests / c.batch);
-	printf("%lu\n", requests / c.batch * c.batch);
-	drop(l);
+	loop = loop_engine.make(&w);
+	loop_engine.run(loop, 64);
+	count_requests(loop, requests / w.batch);
+	printf("%lu\n", requests / w.batch * w.batch);
+	loop_engine.drop(loop, &all);
 }
 
-static void pin(int cpu)
-{
-	cpu_set_t set;
+/* ---- goals ---- */
 
-	CPU_ZERO(&set);
-	CPU_SET((unsigned)cpu, &set);
-	if (sched_setaffinity(0, sizeof(set), &set))
-		die("no such CPU");
+/*
+ * Instructions per request in the four calls that a request takes. Counted, so there is nothing
+ * to repeat. The goals are budgets: 50 + 10 N for add, 85 + 18 N for take.
+ */
+static void claim_instructions(void)
+{
+	static const struct {
+		const char *name;
+		double goal;
+	} call[] = { { "ring.add_instr", 80 },
+		     { "ring.take_instr", 139 },
+		     { "ring.put_instr", 18 },
+		     { "ring.reap_instr", 32 } };
+	char command[1024], line[256] = "", last[256] = "";
+	double got[4];
+	FILE *table;
+
+	snprintf(command, sizeof(command), "'%s/instructions' /proc/%ld/exe 256,3,32,0", BENCH_RING,
+		 (long)getpid());
+	table = popen(command, "r");
+	if (!table)
+		die("instructions can't be counted");
+	while (fgets(line, sizeof(line), table))
+		memcpy(last, line, sizeof(last));
+	if (pclose(table) || sscanf(last, "%*u %*u %*u %*s %*f %lf %lf %lf %lf", &got[0], &got[1],
+				    &got[2], &got[3]) != 4)
+		die("instructions can't be counted");
+	for (uint32_t i = 0; i < 4; i++)
+		claim_print(call[i].name, call[i].goal, LOWER, summarize(&got[i], 1));
+}
+
+/*
+ * What a further descriptor costs, between N = 16 and N = 128: a slope per round, in which the
+ * two are measured one right after the other. Direct in a ring where 128 fit, in batches of as
+ * many requests as then do.
+ */
+static void claim_marginal(const char *name, struct work w)
+{
+	double slope[ROUNDS], few;
+
+	for (uint32_t i = 0; i < ROUNDS; i++) {
+		w.n = 16;
+		few = slice_ns(&loop_engine, &w, SLICE_MS);
+		w.n = 128;
+		slope[i] = (slice_ns(&loop_engine, &w, SLICE_MS) - few) / (128 - 16);
+	}
+	claim_print(name, 1.8, LOWER, summarize(slope, ROUNDS));
+}
+
+static void claims(void)
+{
+	struct work direct = { .ring = 1024, .batch = 8, .event_idx = true, .irq = true };
+	struct work indirect = {
+		.ring = 256, .batch = 32, .indirect = true, .event_idx = true, .irq = true
+	};
+
+	pin_to(0);
+	claim_marginal("ring.marginal_direct_ns", direct);
+	claim_marginal("ring.marginal_indirect_ns", indirect);
+	claim_instructions();
 }
 
 int main(int argc, char **argv)
 {
-	uint32_t ring = 0, reps = 7;
-	bool lines = false;
-	int opt, irq = -1;
+	static const struct option with_claims[] = { { "claims", no_argument, NULL, 'C' }, { 0 } };
+	struct options o = { .irq = -1, .reps = 7 };
+	int opt;
 
-	while ((opt = getopt(argc, argv, "p:q:i:r:c:")) >= 0) {
-		lines = true;
+	while ((opt = getopt_long(argc, argv, "p:q:i:r:c:s", with_claims, NULL)) >= 0) {
+		o.lines = true;
 		if (opt == 'p')
-			pin(atoi(optarg));
+			pin_first(atoi(optarg));
 		else if (opt == 'q')
-			ring = (uint32_t)atoi(optarg);
+			o.ring = (uint32_t)atoi(optarg);
 		else if (opt == 'i')
-			irq = atoi(optarg);
+			o.irq = atoi(optarg);
 		else if (opt == 'r')
-			reps = (uint32_t)atoi(optarg);
+			o.reps = (uint32_t)atoi(optarg);
 		else if (opt == 'c')
 			return count(optarg), 0;
+		else if (opt == 's')
+			return slices_serve(&loop_engine), 0;
+		else if (opt == 'C')
+			return claims(), 0;
 		else
-			die("usage: bench-ring [-p CPU] [-q RING] [-i 0|1] [-r REPS] | -c CASE");
+			die("usage: bench-ring [-p CPU] [-q RING] [-i 0|1] [-r REPS] | --claims | "
+			    "-s | -c CASE");
 	}
-	if (reps < 1 || reps > MAX_REPS)
+	if (o.reps < 1 || o.reps > MAX_REPS)
 		die("-r takes 1 to 64");
-	measure_all(ring, irq, lines, reps);
+	pin_to(0);
+	measure_one_thread(&o);
+	measure_two_threads(&o);
 	return 0;
 }

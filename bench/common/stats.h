@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* stats.h: what a handful of noisy figures say. */
+#ifndef BENCH_STATS_H
+#define BENCH_STATS_H
+
+#include <stdint.h>
+
+/*
+ * The median, and an interval that has the true one with at least 95 % (see stats.c). With fewer
+ * than six figures there is no such interval; it is then all from the least to the greatest.
+ */
+struct summary {
+	uint32_t runs;
+	double median, low, high;
+};
+
+/* Sorts `v`, which has `n` figures, at least one. */
+struct summary summarize(double *v, uint32_t n);
+
+/* The same, for the median alone. */
+double median(double *v, uint32_t n);
+
+#endif
