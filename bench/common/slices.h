@@ -70,8 +70,8 @@ struct engine {
 };
 
 /*
- * Median ns per request over the pieces of about 0.2 ms of one slice. Ends the program if a
- * request was lost or came to a wrong sum.
+ * ns per request: the median over pieces of about 0.2 ms of one slice, of those in which no thread
+ * lost its CPU to somebody else. Ends the program if a request was lost or came to a wrong sum.
  */
 double slice_ns(const struct engine *engine, const struct work *w, uint32_t ms);
 
