@@ -8,7 +8,8 @@
 #include "stats.h"
 
 #define PIECE_NS 2e5
-enum { MAX_PIECES = 512, MIN_PIECES = 11 };
+/* With fewer clean pieces a slice goes on, for up to MOST_SLICES times its time. */
+enum { MAX_PIECES = 512, MIN_PIECES = 11, MOST_SLICES = 64 };
 
 /* Of `requests` whose every byte was seen once, and no other. The slots come in turn. */
 static uint64_t expected_sum(const struct work *w, uint64_t requests)
@@ -29,29 +30,6 @@ static void finish(const struct engine *engine, const struct work *w, void *e, u
 		die("the device saw other bytes than the driver lent");
 }
 
-/*
- * Batches that take about one piece's time. The fastest of three tries counts: when one thread of
- * two loses its CPU to somebody else, a single batch takes as long as a whole piece should.
- */
-static uint64_t piece_batches(const struct engine *engine, void *e, uint64_t *done)
-{
-	uint64_t batches = 4;
-	double start, took, least;
-
-	for (;;) {
-		least = 1e9;
-		for (uint32_t i = 0; i < 3; i++) {
-			start = now_ns();
-			*done += engine->run(e, batches);
-			took = now_ns() - start;
-			least = took < least ? took : least;
-		}
-		if (least > PIECE_NS / 2)
-			return batches;
-		batches *= 2;
-	}
-}
-
 /* How often a thread of this process has lost its CPU to somebody else. */
 static long times_preempted(void)
 {
@@ -61,37 +39,50 @@ static long times_preempted(void)
 	return use.ru_nivcsw;
 }
 
-/* Runs pieces for `ms`, up to four times that while there are few clean ones; the median. */
-static double measure_pieces(const struct engine *engine, void *e, uint64_t batches, uint32_t ms,
-			     uint64_t *done)
-{
-	double ns[MAX_PIECES], begin = now_ns(), start = begin, end, took;
-	long before = times_preempted(), after;
-	uint32_t n = 0;
-	uint64_t got;
+struct pieces {
+	const struct engine *engine;
+	void *e;
+	uint64_t batches; /* in a piece */
+	uint64_t done;    /* requests */
+	uint32_t n;
+	double ns[MAX_PIECES]; /* per request, of the clean ones */
+	double least;          /* of the others, 0: none */
+};
 
-	do {
-		got = engine->run(e, batches);
-		end = now_ns();
-		after = times_preempted();
-		took = (end - start) / (double)got;
-		*done += got;
-		if (after == before)
-			ns[n++] = took;
-		before = after;
-		start = now_ns();
-	} while (n < MAX_PIECES && start - begin < (n < MIN_PIECES ? 4 * ms : ms) * 1e6);
-	return n ? median(ns, n) : took;
+/*
+ * Runs one piece. One that was shorter than it should be makes the next ones longer, and does not
+ * count, nor do those before it.
+ */
+static void run_piece(struct pieces *p)
+{
+	long before = times_preempted();
+	double start = now_ns(), took;
+	uint64_t got = p->engine->run(p->e, p->batches);
+
+	took = now_ns() - start;
+	p->done += got;
+	if (took < PIECE_NS / 2) {
+		p->batches *= 2;
+		p->n = 0;
+		return;
+	}
+	took /= (double)got;
+	if (times_preempted() == before)
+		p->ns[p->n++] = took;
+	else if (p->least == 0 || took < p->least)
+		p->least = took;
 }
 
 double slice_ns(const struct engine *engine, const struct work *w, uint32_t ms)
 {
-	void *e = engine->make(w);
-	uint64_t done = 0, batches = piece_batches(engine, e, &done);
-	double ns = measure_pieces(engine, e, batches, ms, &done);
+	struct pieces p = { .engine = engine, .e = engine->make(w), .batches = 4 };
+	double start = now_ns(), enough = ms * 1e6;
 
-	finish(engine, w, e, done);
-	return ns;
+	while (p.n < MAX_PIECES &&
+	       now_ns() - start < (p.n < MIN_PIECES ? MOST_SLICES * enough : enough))
+		run_piece(&p);
+	finish(engine, w, p.e, p.done);
+	return p.n ? lower_quartile(p.ns, p.n) : p.least;
 }
 
 void slices_serve(const struct engine *engine)

@@ -70,8 +70,10 @@ struct engine {
 };
 
 /*
- * ns per request: the median over pieces of about 0.2 ms of one slice, of those in which no thread
- * lost its CPU to somebody else. Ends the program if a request was lost or came to a wrong sum.
+ * ns per request in one slice. It is cut into pieces of about 0.2 ms; those in which a thread lost
+ * its CPU to somebody else are left out; of the others it is the lower quartile, since what else
+ * happens on the machine only ever adds. Where there is none, it is the fastest of those left out.
+ * Ends the program if a request was lost or came to a wrong sum.
  */
 double slice_ns(const struct engine *engine, const struct work *w, uint32_t ms);
 

@@ -17,7 +17,8 @@ struct summary {
 /* Sorts `v`, which has `n` figures, at least one. */
 struct summary summarize(double *v, uint32_t n);
 
-/* The same, for the median alone. */
+/* The same, for one figure alone. */
 double median(double *v, uint32_t n);
+double lower_quartile(double *v, uint32_t n);
 
 #endif

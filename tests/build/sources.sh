@@ -7,6 +7,7 @@ cd "$top"
 
 # Those that checks compile on their own:
 cat >"$scratch/apart" <<'END'
+bench/peers/linux.c
 tests/build/consumer/main.c
 tests/build/four.c
 tests/build/readme.c
