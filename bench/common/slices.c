@@ -9,7 +9,7 @@
 
 #define PIECE_NS 2e5
 /* With fewer clean pieces a slice goes on, for up to MOST_SLICES times its time. */
-enum { MAX_PIECES = 512, MIN_PIECES = 11, MOST_SLICES = 64 };
+enum { MAX_PIECES = 512, MIN_PIECES = 40, MOST_SLICES = 64 };
 
 /* Of `requests` whose every byte was seen once, and no other. The slots come in turn. */
 static uint64_t expected_sum(const struct work *w, uint64_t requests)
@@ -82,7 +82,7 @@ double slice_ns(const struct engine *engine, const struct work *w, uint32_t ms)
 	       now_ns() - start < (p.n < MIN_PIECES ? MOST_SLICES * enough : enough))
 		run_piece(&p);
 	finish(engine, w, p.e, p.done);
-	return p.n ? lower_quartile(p.ns, p.n) : p.least;
+	return p.n ? lower_decile(p.ns, p.n) : p.least;
 }
 
 void slices_serve(const struct engine *engine)

@@ -71,7 +71,7 @@ struct engine {
 
 /*
  * ns per request in one slice. It is cut into pieces of about 0.2 ms; those in which a thread lost
- * its CPU to somebody else are left out; of the others it is the lower quartile, since what else
+ * its CPU to somebody else are left out; of the others it is the lower decile, since what else
  * happens on the machine only ever adds. Where there is none, it is the fastest of those left out.
  * Ends the program if a request was lost or came to a wrong sum.
  */

@@ -36,10 +36,10 @@ double median(double *v, uint32_t n)
 	return n % 2 ? v[n / 2] : (v[n / 2 - 1] + v[n / 2]) / 2;
 }
 
-double lower_quartile(double *v, uint32_t n)
+double lower_decile(double *v, uint32_t n)
 {
 	qsort(v, n, sizeof(*v), by_value);
-	return v[n / 4];
+	return v[n / 10];
 }
 
 struct summary summarize(double *v, uint32_t n)

@@ -19,6 +19,6 @@ struct summary summarize(double *v, uint32_t n);
 
 /* The same, for one figure alone. */
 double median(double *v, uint32_t n);
-double lower_quartile(double *v, uint32_t n);
+double lower_decile(double *v, uint32_t n);
 
 #endif

@@ -91,12 +91,12 @@ static void build(const enum who *wanted, uint32_t count)
 {
 	char command[4096] = "'" BENCH_PEERS "/build' '" BENCH_PEERS_BUILD "'", line[1200];
 	char name[32], path[1024];
+	size_t used = strlen(command);
 	FILE *list;
 
-	for (uint32_t i = 0; i < count; i++) {
-		strcat(command, " ");
-		strcat(command, program[wanted[i]].name);
-	}
+	for (uint32_t i = 0; i < count; i++)
+		used += (size_t)snprintf(command + used, sizeof(command) - used, " %s",
+					 program[wanted[i]].name);
 	list = popen(command, "r");
 	if (!list)
 		die("the programs can't be built");
