@@ -25,7 +25,7 @@
 #include "stats.h"
 
 /* Two threads: the last number is how many are in flight; batch 32, or 1 where that is 1. */
-enum { SLICE_MS = 10, ROUNDS = 51, MAX_ROUNDS = 101, CASES = 13 };
+enum { SLICE_MS = 10, ROUNDS = 31, MAX_ROUNDS = 101, CASES = 13 };
 
 #define MOST_NS 4e11
 
