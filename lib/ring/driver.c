@@ -389,12 +389,17 @@ struct sums {
 
 /*
  * Checks a segment and answers its length; 0: it is wrong. Length and `zero` are one load and one
- * compare: taken together and less one, only a good pair stays below 2^32 - 1.
+ * compare: taken together and less one, only a good pair stays below 2^32 - 1. Not every compiler
+ * sees that two loads are one.
  */
 VQB_INLINE uint64_t segment_len(const struct vqb_segment *seg)
 {
-	uint64_t both = seg->len | (uint64_t)seg->zero << 32;
+	uint64_t both;
 
+	__builtin_memcpy(&both, (const char *)seg + offsetof(struct vqb_segment, len),
+			 sizeof(both));
+	if (VQB_BIG_ENDIAN)
+		both = both << 32 | both >> 32;
 	if (VQB_UNLIKELY(both - 1 >= UINT32_MAX || range_wraps(seg->addr, both)))
 		return 0;
 	return both;

@@ -18,7 +18,7 @@
 /* An extent as it is looked up: nothing is there for an access that it does not allow. */
 struct window {
 	uint64_t addr;
-	uint64_t len[2]; /* for VQB_READ, for VQB_WRITE: see window_len */
+	uint64_t len[2]; /* for reading, for writing */
 	char *host;
 };
 
@@ -33,11 +33,8 @@ void map_init(struct map *map, const struct vqb_memory *memory);
 /* As map_find, after the cache has missed. */
 void *map_search(struct map *map, uint64_t addr, uint32_t access, uint64_t *avail);
 
-/* `access` is VQB_READ or VQB_WRITE. */
-VQB_INLINE uint64_t window_len(const struct window *w, uint32_t access)
-{
-	return w->len[access >> 1];
-}
+/* Which of a window's lengths is for `access`, VQB_READ or VQB_WRITE. */
+#define WINDOW_LEN(access) ((size_t)(access) >> 1)
 
 /* The only window that `addr` can be in. */
 VQB_INLINE const struct window *map_window(const struct map *map, uint64_t addr)
@@ -45,10 +42,10 @@ VQB_INLINE const struct window *map_window(const struct map *map, uint64_t addr)
 	return addr >= map->window[1].addr ? &map->window[1] : &map->window[0];
 }
 
-/* Does the window hold all of a buffer? One of no length it does not. */
-VQB_INLINE bool window_holds(const struct window *w, uint64_t addr, uint64_t len, uint32_t access)
+/* Does the window hold all of a buffer, for reading or for writing (0, 1)? Not one of length 0. */
+VQB_INLINE bool window_holds(const struct window *w, uint64_t addr, uint64_t len, size_t writes)
 {
-	uint64_t room = window_len(w, access);
+	uint64_t room = w->len[writes];
 
 	return len - 1 < room && addr - w->addr <= room - len;
 }
@@ -65,7 +62,7 @@ VQB_INLINE char *window_host(const struct window *w, uint64_t addr)
 static inline void *map_find(struct map *map, uint64_t addr, uint32_t access, uint64_t *avail)
 {
 	const struct window *w = map_window(map, addr);
-	uint64_t offset = addr - w->addr, len = window_len(w, access);
+	uint64_t offset = addr - w->addr, len = w->len[WINDOW_LEN(access)];
 
 	if (VQB_UNLIKELY(offset >= len))
 		return map_search(map, addr, access, avail);
@@ -78,7 +75,7 @@ VQB_INLINE void *map_whole(const struct map *map, uint64_t addr, uint32_t len, u
 {
 	const struct window *w = map_window(map, addr);
 
-	return window_holds(w, addr, len, access) ? window_host(w, addr) : NULL;
+	return window_holds(w, addr, len, WINDOW_LEN(access)) ? window_host(w, addr) : NULL;
 }
 
 /*

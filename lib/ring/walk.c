@@ -7,7 +7,7 @@
 
 /* ---- the complete walk ---- */
 
-static int32_t bad(struct walk *w, enum vqb_rule rule, struct copy d)
+static VQB_COLD int32_t bad(struct walk *w, enum vqb_rule rule, struct copy d)
 {
 	w->reason = (struct vqb_reason){ .rule = rule, .index = d.at, .addr = d.addr };
 	return VQB_E_BAD_CHAIN;
@@ -235,10 +235,10 @@ int32_t walk_chain(struct walk *w, uint32_t head, struct vqb_chain *chain)
  */
 struct plain {
 	const struct desc *table, *d;
-	uint32_t past;       /* links of the table, whatever the flags, are below; see plain_past */
-	uint32_t access;     /* to the next buffer, unless the chain turns there */
-	uint32_t want;       /* flags and link of `d`, if the one behind it is next */
-	uint64_t addr, rest; /* of `d` */
+	uint32_t past; /* links of the table, whatever the flags, are below; see plain_past */
+	size_t writes; /* 1: the next buffer is for writing; 0: unless the chain turns there */
+	uint32_t want; /* flags and link of `d`, if the one behind it is next */
+	uint64_t addr, rest;            /* of `d` */
 	uint64_t bytes, read_bytes;     /* so far */
 	const struct window *window;    /* of the buffer that was looked for last */
 	struct vqb_piece *piece, *turn; /* the next one; the first writable one */
@@ -250,13 +250,16 @@ VQB_INLINE uint32_t plain_link(const struct plain *s)
 	return (uint32_t)(s->rest >> 32);
 }
 
+VQB_INLINE struct copy plain_copy(const struct plain *s)
+{
+	return (struct copy){ .addr = s->addr, .rest = s->rest, .at = (uint32_t)(s->d - s->table) };
+}
+
 VQB_INLINE void plain_fetch(struct plain *s)
 {
 	s->addr = load64(&s->d->addr, MODE_PLAIN);
 	s->rest = load_rest(s->d, MODE_PLAIN);
 }
-
-_Static_assert((VQB_WRITE & DESC_WRITE) == DESC_WRITE && !(VQB_READ & DESC_WRITE), "plain_go");
 
 /* After so many buffers plain_run pays. */
 #define RUN_FROM 4
@@ -271,22 +274,22 @@ VQB_INLINE uint32_t plain_past(uint32_t count)
 VQB_INLINE void plain_go(struct plain *s, uint32_t at)
 {
 	s->d = s->table + at;
-	s->want = (at + 1) << 16 | DESC_NEXT | (s->access & DESC_WRITE);
+	s->want = (at + 1) << 16 | DESC_NEXT | (uint32_t)s->writes * DESC_WRITE;
 	plain_fetch(s);
 }
 
 /* There may be `most` descriptors, from here on. */
 VQB_INLINE void plain_limit(struct plain *s, const struct walk *w, uint32_t most)
 {
-	size_t room = (size_t)(w->end - s->piece);
+	size_t room = (size_t)((char *)w->end - (char *)s->piece), bytes = most * sizeof(*s->piece);
 
-	s->stop = s->piece + (most < room ? most : room);
+	s->stop = (struct vqb_piece *)(void *)((char *)s->piece + (bytes < room ? bytes : room));
 }
 
 /* Does the buffer of `d` lie in the window? One of no length does not. */
 VQB_INLINE bool plain_inside(const struct plain *s)
 {
-	return window_holds(s->window, s->addr, desc_len(s->rest), s->access);
+	return window_holds(s->window, s->addr, desc_len(s->rest), s->writes);
 }
 
 /* Does it lie in either? */
@@ -352,7 +355,7 @@ VQB_INLINE bool plain_enter(struct plain *s, struct walk *w)
 VQB_INLINE bool plain_turn(struct plain *s, uint32_t link)
 {
 	if (link & ~s->want & DESC_WRITE) {
-		s->access = VQB_WRITE;
+		s->writes = 1;
 		s->want |= DESC_WRITE;
 		s->turn = s->piece;
 		s->read_bytes = s->bytes;
@@ -362,23 +365,20 @@ VQB_INLINE bool plain_turn(struct plain *s, uint32_t link)
 	return !(link & DESC_NEXT) || link < s->past;
 }
 
-/* Hands over to the complete walk at `d`. */
-static VQB_COLD int32_t plain_odd(struct walk *w, struct plain s, struct vqb_chain *chain)
+/* What the complete walk has to know to go on at `d`. */
+VQB_INLINE void plain_hand_over(struct walk *w, const struct plain *s)
 {
-	struct copy d = { .addr = s.addr, .rest = s.rest, .at = (uint32_t)(s.d - s.table) };
-
 	w->room = room_left(w);
-	w->table = (struct table){ .host = s.table, .count = s.past >> 16 };
-	w->indirect = s.table != w->rules->desc;
-	w->access = s.access;
-	w->pieces = (uint32_t)(s.piece - w->piece);
+	w->table = (struct table){ .host = s->table, .count = s->past >> 16 };
+	w->indirect = s->table != w->rules->desc;
+	w->access = s->writes ? VQB_WRITE : VQB_READ;
+	w->pieces = (uint32_t)(s->piece - w->piece);
 	w->direct = w->indirect ? 0 : w->pieces;
 	w->left = least(w->rules->limit, w->table.count) - w->pieces;
-	w->readable = (uint32_t)(s.turn - w->piece);
-	w->bytes = s.bytes;
-	w->read_bytes = s.read_bytes;
+	w->readable = (uint32_t)(s->turn - w->piece);
+	w->bytes = s->bytes;
+	w->read_bytes = s->read_bytes;
 	w->reads += w->pieces + 1;
-	return walk_on(w, d, chain);
 }
 
 VQB_INLINE void plain_end(struct walk *w, const struct plain *s, struct vqb_chain *chain)
@@ -397,7 +397,6 @@ int32_t walk_plain(struct walk *w, uint32_t head, struct vqb_chain *chain)
 	struct plain s = {
 		.table = w->rules->desc,
 		.past = plain_past(w->rules->size),
-		.access = VQB_READ,
 		.piece = w->piece,
 		.turn = w->piece,
 	};
@@ -411,16 +410,16 @@ int32_t walk_plain(struct walk *w, uint32_t head, struct vqb_chain *chain)
 		if (link != s.want) {
 			if (VQB_UNLIKELY(link & DESC_INDIRECT)) {
 				if (VQB_UNLIKELY(!plain_enter(&s, w)))
-					return plain_odd(w, s, chain);
+					goto odd;
 				continue;
 			}
 			if (VQB_UNLIKELY(!plain_turn(&s, link)))
-				return plain_odd(w, s, chain);
+				goto odd;
 		} else if (VQB_UNLIKELY(link >= s.past)) {
-			return plain_odd(w, s, chain);
+			goto odd;
 		}
 		if (VQB_UNLIKELY(s.piece == s.stop || !plain_found(&s, w->map)))
-			return plain_odd(w, s, chain);
+			goto odd;
 		plain_add(&s);
 		if (link == s.want) {
 			plain_step(&s);
@@ -432,15 +431,17 @@ int32_t walk_plain(struct walk *w, uint32_t head, struct vqb_chain *chain)
 			break;
 		}
 	}
-	if (s.access == VQB_READ) {
+	if (!s.writes) {
 		s.turn = s.piece;
 		s.read_bytes = s.bytes;
 	}
 	if (VQB_UNLIKELY(s.bytes > BYTES_MAX)) {
 		w->reads += (uint32_t)(s.piece - w->piece);
-		return bad(w, VQB_RULE_BYTES,
-			   (struct copy){ s.addr, s.rest, (uint32_t)(s.d - s.table) });
+		return bad(w, VQB_RULE_BYTES, plain_copy(&s));
 	}
 	plain_end(w, &s, chain);
 	return VQB_OK;
+odd:
+	plain_hand_over(w, &s);
+	return walk_on(w, plain_copy(&s), chain);
 }
