@@ -236,6 +236,7 @@ int32_t walk_chain(struct walk *w, uint32_t head, struct vqb_chain *chain)
 struct plain {
 	const struct desc *table, *d;
 	uint32_t past; /* links of the table, whatever the flags, are below; see plain_past */
+	bool indirect; /* that is an indirect one, which may lie anywhere, over the ring, too */
 	size_t writes; /* 1: the next buffer is for writing; 0: unless the chain turns there */
 	uint32_t want; /* flags and link of `d`, if the one behind it is next */
 	uint64_t addr, rest;            /* of `d` */
@@ -337,13 +338,14 @@ VQB_INLINE bool plain_enter(struct plain *s, struct walk *w)
 {
 	uint32_t len = desc_len(s->rest), count = len / (uint32_t)sizeof(struct desc);
 
-	if (desc_flags(s->rest) != DESC_INDIRECT || !w->rules->indirect ||
-	    s->table != w->rules->desc || s->piece != w->piece || len % sizeof(struct desc) ||
-	    count > w->rules->limit || count > UINT16_MAX || !plain_found(s, w->map) ||
+	if (desc_flags(s->rest) != DESC_INDIRECT || !w->rules->indirect || s->indirect ||
+	    s->piece != w->piece || len % sizeof(struct desc) || count > w->rules->limit ||
+	    count > UINT16_MAX || !plain_found(s, w->map) ||
 	    (uintptr_t)window_host(s->window, s->addr) % sizeof(uint64_t))
 		return false;
 	s->table = (const struct desc *)(const void *)window_host(s->window, s->addr);
 	s->past = plain_past(count);
+	s->indirect = true;
 	w->reads++;
 	w->tables++;
 	plain_limit(s, w, least(count, w->rules->max_pieces));
@@ -370,7 +372,7 @@ VQB_INLINE void plain_hand_over(struct walk *w, const struct plain *s)
 {
 	w->room = room_left(w);
 	w->table = (struct table){ .host = s->table, .count = s->past >> 16 };
-	w->indirect = s->table != w->rules->desc;
+	w->indirect = s->indirect;
 	w->access = s->writes ? VQB_WRITE : VQB_READ;
 	w->pieces = (uint32_t)(s->piece - w->piece);
 	w->direct = w->indirect ? 0 : w->pieces;
