@@ -1,0 +1,691 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * reap.c: a driver whose device writes whatever it likes, and a ledger of what was lent.
+ *
+ * The input is a configuration and operations: the driver's, which are calls of the library, and
+ * the device's, which write the used ring, and over the driver's own parts of the ring, too. The
+ * ledger knows what is out; what has to come back is worked out from it and the used ring.
+ */
+#include <vqblk/driver.h>
+
+#include "fuzz.h"
+
+enum {
+	MAX_SIZE = 256,
+	MAX_REQUESTS = 1024, /* in one run */
+	MAX_SEGMENTS = 300,
+	MAX_DONE = 64,
+	MAX_TABLES = 64,
+};
+
+#define TABLES_AT UINT64_C(0x00c0ffee00000000)
+
+enum fate { REQUEST_NONE, REQUEST_OUT, REQUEST_BACK };
+
+struct request {
+	enum fate fate;
+	uint32_t head, writable;
+	uint32_t position; /* in the available ring */
+	uint32_t number;   /* of its table, or MAX_TABLES */
+	uint16_t descs;    /* ring descriptors, at desc[] */
+	uint16_t desc[MAX_SIZE];
+};
+
+struct run {
+	struct fuzz_input in;
+	struct vqb_driver_config config;
+	struct vqb_indirect_policy policy;
+	struct vqb_ring ring;
+	struct raw_ring raw;
+	uint8_t *used_copy; /* the driver writes there at reset only */
+	uint8_t *tables;
+	uint32_t max_size, table_len, table_count;
+	struct vqb_driver *drv;
+	void *object;
+	/* what the driver has to be like */
+	int32_t state;
+	bool event_idx, owed;
+	uint32_t next, exposed, decided, cursor, seen;
+	uint32_t free;
+	uint32_t written; /* the device's index */
+	struct vqb_driver_counters count;
+	uint32_t requests, first_out;
+	uint8_t desc_used[MAX_SIZE], table_used[MAX_TABLES];
+	struct request *by_head[MAX_SIZE];
+	struct request request[MAX_REQUESTS];
+};
+
+/* ---- the ring ---- */
+
+static void ring_free(struct run *r)
+{
+	free(r->raw.desc);
+	free(r->raw.avail);
+	free(r->raw.used);
+	free(r->used_copy);
+	r->raw = (struct raw_ring){ 0 };
+	r->used_copy = NULL;
+}
+
+/* A ring of memory to the byte. What is in it before the driver comes is not zero. */
+static void ring_make(struct run *r, uint32_t size, uint64_t features)
+{
+	ring_free(r);
+	r->raw.size = size;
+	r->raw.desc = (uint8_t *)fuzz_alloc(VQB_DESC_BYTES(size));
+	r->raw.avail = (uint8_t *)fuzz_alloc(VQB_AVAIL_BYTES(size));
+	r->raw.used = (uint8_t *)fuzz_alloc(VQB_USED_BYTES(size));
+	r->used_copy = (uint8_t *)fuzz_alloc(VQB_USED_BYTES(size));
+	memset(r->raw.used, 0x5a, VQB_USED_BYTES(size));
+	memset(r->raw.avail, 0x5a, VQB_AVAIL_BYTES(size));
+	memcpy(r->used_copy, r->raw.used, VQB_USED_BYTES(size));
+	r->ring = (struct vqb_ring){ .size = size,
+				     .features = features,
+				     .desc = r->raw.desc,
+				     .avail = r->raw.avail,
+				     .used = r->raw.used };
+}
+
+/* After init or reset with the ring. */
+static void ring_started(struct run *r)
+{
+	uint32_t clear = VQB_USED_BYTES(r->ring.size);
+
+	r->event_idx = r->ring.features & VQB_FEATURE(VQB_F_EVENT_IDX);
+	r->state = VQB_OK;
+	r->owed = true;
+	r->next = r->exposed = r->decided = r->cursor = r->seen = r->written = 0;
+	r->free = r->ring.size;
+	memcpy(r->used_copy, r->raw.used, clear);
+	for (uint32_t i = 0; i < clear - (r->event_idx ? 0 : 2); i++)
+		FUZZ_CHECK(!r->raw.used[i]);
+	for (uint32_t i = 0; i < r->ring.size; i++)
+		FUZZ_CHECK(!r->by_head[i] && !r->desc_used[i]);
+	for (uint32_t i = 0; i < r->table_count; i++)
+		FUZZ_CHECK(!r->table_used[i]);
+}
+
+/* The device writes into the used ring. */
+static void used_poke(struct run *r, uint32_t offset, uint64_t v, unsigned bytes)
+{
+	poke(r->raw.used + offset, v, bytes);
+	poke(r->used_copy + offset, v, bytes);
+}
+
+static uint32_t ahead(const struct run *r)
+{
+	return (raw_used_idx(&r->raw) - r->cursor) & 0xffff;
+}
+
+/* ---- adding ---- */
+
+struct adding {
+	struct vqb_segment *seg;
+	uint32_t readable, writable;
+	uint64_t bytes, write_bytes;
+	bool wrong;
+};
+
+static void pick_segments(struct run *r, struct adding *a)
+{
+	uint32_t n = a->readable + a->writable, how = fuzz_u8(&r->in), len = fuzz_len(&r->in);
+	uint64_t addr = how & 1 ? fuzz_u64(&r->in) : 0x10000;
+	uint32_t odd = how & 2 ? fuzz_u8(&r->in) : n;
+
+	a->seg = (struct vqb_segment *)fuzz_alloc(n * sizeof(*a->seg));
+	for (uint32_t i = 0; i < n; i++) {
+		struct vqb_segment *seg = &a->seg[i];
+
+		*seg = (struct vqb_segment){ addr, len ? len : 1, 0 };
+		if (i == odd) {
+			seg->addr = fuzz_u64(&r->in);
+			seg->len = fuzz_len(&r->in);
+			seg->zero = fuzz_u8(&r->in) == 1;
+		}
+		a->bytes += seg->len;
+		a->write_bytes += i >= a->readable ? seg->len : 0;
+		a->wrong |= !seg->len || seg->zero || seg->len - 1 > ~seg->addr;
+		addr += how & 4 ? len : 0;
+	}
+}
+
+/* The entries of a chain, in the ring or in a table, say what was added. */
+static void check_desc(const struct adding *a, uint32_t i, const uint8_t *desc)
+{
+	uint32_t n = a->readable + a->writable;
+	unsigned flags = (i + 1 < n ? RAW_NEXT : 0u) | (i >= a->readable ? RAW_WRITE : 0u);
+
+	FUZZ_CHECK(raw_desc_addr(desc, 0) == a->seg[i].addr);
+	FUZZ_CHECK(raw_desc_len(desc, 0) == a->seg[i].len);
+	FUZZ_CHECK(raw_desc_flags(desc, 0) == flags);
+}
+
+static void claim_desc(struct run *r, struct request *q, uint32_t at)
+{
+	FUZZ_CHECK(at < r->ring.size && !r->desc_used[at]);
+	r->desc_used[at] = 1;
+	q->desc[q->descs++] = (uint16_t)at;
+	r->free--;
+}
+
+static void claim_table(struct run *r, struct request *q, const struct adding *a,
+			const uint8_t *desc)
+{
+	uint64_t offset = raw_desc_addr(desc, 0) - TABLES_AT;
+	uint32_t n = a->readable + a->writable;
+
+	FUZZ_CHECK(r->ring.features & VQB_FEATURE(VQB_F_INDIRECT_DESC));
+	FUZZ_CHECK(raw_desc_flags(desc, 0) == RAW_INDIRECT);
+	FUZZ_CHECK(raw_desc_len(desc, 0) == 16 * n && n <= r->table_len);
+	FUZZ_CHECK(offset % (16 * r->table_len) == 0);
+	FUZZ_CHECK(offset / (16 * r->table_len) < r->table_count);
+	q->number = (uint32_t)(offset / (16 * r->table_len));
+	FUZZ_CHECK(!r->table_used[q->number]);
+	r->table_used[q->number] = 1;
+	for (uint32_t i = 0; i < n; i++) {
+		const uint8_t *entry = r->tables + offset + 16 * (size_t)i;
+
+		check_desc(a, i, entry);
+		if (i + 1 < n)
+			FUZZ_CHECK(raw_desc_next(entry, 0) == i + 1);
+	}
+}
+
+/* What the driver has just written: from descriptors that were free, and the right thing. */
+static void check_added(struct run *r, struct request *q, const struct adding *a)
+{
+	uint32_t n = a->readable + a->writable, at = raw_avail_entry(&r->raw, r->next);
+
+	FUZZ_CHECK(!a->wrong && n && n <= r->ring.size && a->bytes <= UINT64_C(1) << 32);
+	*q = (struct request){ .fate = REQUEST_OUT, .head = at, .number = MAX_TABLES };
+	q->position = r->next;
+	q->writable = a->write_bytes > UINT32_MAX ? UINT32_MAX : (uint32_t)a->write_bytes;
+	claim_desc(r, q, at);
+	FUZZ_CHECK(!r->by_head[at]);
+	r->by_head[at] = q;
+	if (raw_desc_flags(r->raw.desc, at) & RAW_INDIRECT) {
+		claim_table(r, q, a, r->raw.desc + 16 * (size_t)at);
+		r->count.indirect++;
+		r->count.descriptors++;
+	} else {
+		for (uint32_t i = 0; i < n; i++) {
+			check_desc(a, i, r->raw.desc + 16 * (size_t)at);
+			if (i + 1 == n)
+				break;
+			at = raw_desc_next(r->raw.desc, at);
+			claim_desc(r, q, at);
+		}
+	}
+	r->count.descriptors += n;
+	r->count.requests++;
+	r->next++;
+	r->requests++;
+}
+
+static void check_refused(struct run *r, const struct adding *a, int32_t status)
+{
+	uint32_t n = a->readable + a->writable;
+
+	switch (status) {
+	case VQB_E_NOSPC:
+		FUZZ_CHECK(!r->state && n > r->free && n <= r->ring.size && r->next != r->cursor);
+		r->count.no_room++;
+		break;
+	case VQB_E_TOOBIG:
+		FUZZ_CHECK(!r->state && (n > r->ring.size || a->bytes > UINT64_C(1) << 32));
+		break;
+	case VQB_E_INVALID:
+		FUZZ_CHECK(r->state == VQB_E_INVALID || (!r->state && (a->wrong || !n)));
+		break;
+	default:
+		FUZZ_CHECK(status == VQB_E_BROKEN && r->state == VQB_E_BROKEN);
+		break;
+	}
+}
+
+static void op_add(struct run *r)
+{
+	uint32_t readable = fuzz_below(&r->in, MAX_SEGMENTS / 2);
+	struct adding a = { .readable = readable };
+	struct request *q = &r->request[r->requests];
+	int32_t status;
+
+	a.writable = fuzz_below(&r->in, MAX_SEGMENTS / 2);
+	if (r->requests == MAX_REQUESTS)
+		return;
+	pick_segments(r, &a);
+	status = vqb_driver_add(r->drv, a.seg, a.readable, a.writable, q);
+	/* The array is the caller's again: nothing may look at it later. */
+	if (status)
+		check_refused(r, &a, status);
+	else
+		check_added(r, q, &a);
+	free(a.seg);
+}
+
+/* ---- notifying ---- */
+
+static void expose(struct run *r)
+{
+	r->exposed = r->next;
+	r->owed |= r->exposed - r->decided >= 65535;
+}
+
+static uint32_t decide(struct run *r)
+{
+	uint32_t fresh = r->exposed - r->decided, past;
+	bool due = r->owed;
+
+	if (!fresh && !r->owed)
+		return VQB_QUIET;
+	past = (r->exposed - 1 - raw_avail_event(&r->raw)) & 0xffff;
+	if (r->event_idx)
+		due |= past < (fresh & 0xffff);
+	else
+		due = !(raw_used_flags(&r->raw) & 1);
+	r->decided = r->exposed;
+	r->owed = false;
+	r->count.notified += due;
+	r->count.suppressed += !due && fresh;
+	return due ? VQB_NOTIFY : VQB_QUIET;
+}
+
+/* A postponed wish: there may be more before it is time to say so, but not before there is any. */
+static void op_postpone(struct run *r)
+{
+	uint32_t intent = fuzz_u8(&r->in) % 5, lent = r->exposed - r->cursor, skip = 0;
+	uint32_t answer = vqb_driver_postpone(r->drv, intent);
+
+	if (r->state) {
+		FUZZ_CHECK(answer == VQB_QUIET);
+		return;
+	}
+	if (!r->event_idx)
+		lent = 0;
+	if (intent == VQB_POSTPONE_EMPTIED)
+		skip = lent ? lent - 1 : 0;
+	if (intent == VQB_POSTPONE_EMPTIED || !r->event_idx)
+		FUZZ_CHECK(answer == (ahead(r) > skip ? VQB_MORE : VQB_QUIET));
+	else
+		FUZZ_CHECK(answer == VQB_QUIET || (answer == VQB_MORE && ahead(r)));
+	if (!ahead(r))
+		FUZZ_CHECK(answer == VQB_QUIET);
+	if (lent && ahead(r) >= lent)
+		FUZZ_CHECK(answer == VQB_MORE);
+}
+
+static void op_notify(struct run *r)
+{
+	uint32_t which = fuzz_u8(&r->in) % 5, answer = VQB_QUIET, wanted = VQB_QUIET;
+
+	if (which == 0)
+		answer = vqb_driver_publish(r->drv);
+	else if (which == 1)
+		answer = vqb_driver_turn(r->drv);
+	else if (which == 2)
+		vqb_driver_expose(r->drv);
+	else if (which == 3)
+		answer = vqb_driver_arm(r->drv);
+	else
+		vqb_driver_disarm(r->drv);
+	if (!r->state && which < 3) {
+		expose(r);
+		FUZZ_CHECK(raw_avail_idx(&r->raw) == (r->next & 0xffff));
+	}
+	if (!r->state && which < 2)
+		wanted = decide(r);
+	if (!r->state && (which == 1 || which == 3))
+		wanted |= ahead(r) ? VQB_MORE : 0;
+	FUZZ_CHECK(answer == wanted);
+}
+
+/* ---- the device ---- */
+
+/* A request that the device has been shown, counted from the oldest; NULL: there are not so many. */
+static const struct request *nth_lent(const struct run *r, uint32_t n)
+{
+	for (uint32_t i = r->first_out; i < r->requests; i++) {
+		if (r->request[i].fate == REQUEST_OUT && !n--)
+			return &r->request[i];
+	}
+	return NULL;
+}
+
+static void op_complete(struct run *r)
+{
+	uint32_t how = fuzz_u8(&r->in), id, len;
+	const struct request *q = nth_lent(r, how & 0x0f);
+
+	if (!r->raw.size)
+		return;
+	id = q && how < 0xe0 ? q->head : fuzz_u32(&r->in);
+	len = fuzz_len(&r->in);
+	if (q && how & 0x10)
+		len = q->writable;
+	used_poke(r, 4 + 8 * (r->written & (r->raw.size - 1)), id, 4);
+	used_poke(r, 8 + 8 * (r->written & (r->raw.size - 1)), len, 4);
+	r->written++;
+	used_poke(r, 2, r->written, 2);
+}
+
+static void op_used_word(struct run *r)
+{
+	uint32_t which = fuzz_u8(&r->in) % 4, value = fuzz_u16(&r->in);
+
+	if (!r->raw.size)
+		return;
+	switch (which) {
+	case 0:
+		used_poke(r, 0, value & 3, 2);
+		break;
+	case 1:
+		used_poke(r, 2, value, 2);
+		break;
+	case 2: /* avail_event, about where it matters */
+		used_poke(r, 4 + 8 * r->raw.size, r->next + (value & 0xff) - 0x80, 2);
+		break;
+	default:
+		r->written += (value & 0xff) - 0x80;
+		used_poke(r, 2, r->written, 2);
+		break;
+	}
+}
+
+static void op_used_bytes(struct run *r)
+{
+	uint32_t offset = fuzz_u16(&r->in), n = 1 + fuzz_below(&r->in, 16);
+
+	while (n-- && r->raw.size)
+		used_poke(r, offset++ % VQB_USED_BYTES(r->raw.size), fuzz_u8(&r->in), 1);
+}
+
+/* The device may be able to write over what is the driver's; the driver must not believe it. */
+static void op_scribble(struct run *r)
+{
+	uint32_t which = fuzz_u8(&r->in), offset = fuzz_u16(&r->in), n = 1 + fuzz_below(&r->in, 32);
+	uint8_t *part = which & 1 ? r->tables : r->raw.desc, mask = fuzz_u8(&r->in);
+	size_t bytes = which & 1 ? r->config.tables.bytes : VQB_DESC_BYTES(r->raw.size);
+
+	while (n-- && bytes)
+		part[offset++ % bytes] ^= mask;
+}
+
+/* ---- reaping ---- */
+
+static void came_back(struct run *r, struct request *q)
+{
+	FUZZ_CHECK(q->fate == REQUEST_OUT);
+	q->fate = REQUEST_BACK;
+	r->by_head[q->head] = NULL;
+	for (uint32_t i = 0; i < q->descs; i++)
+		r->desc_used[q->desc[i]] = 0;
+	r->free += q->descs;
+	if (q->number < MAX_TABLES)
+		r->table_used[q->number] = 0;
+	while (r->first_out < r->requests && r->request[r->first_out].fate == REQUEST_BACK)
+		r->first_out++;
+}
+
+/* The request that the used entry at the cursor gives back; NULL: it breaks the queue. */
+static struct request *next_used(const struct run *r, uint32_t *len)
+{
+	uint32_t id = raw_used_id(&r->raw, r->cursor);
+	struct request *q = id < r->ring.size ? r->by_head[id] : NULL;
+
+	*len = raw_used_len(&r->raw, r->cursor);
+	return q && q->position - r->exposed > UINT32_MAX / 2 ? q : NULL;
+}
+
+static void check_done(struct run *r, const struct vqb_done *done, struct request *q, uint32_t len)
+{
+	bool overlong = len > q->writable;
+
+	FUZZ_CHECK(done->token == q);
+	FUZZ_CHECK(done->len == (overlong ? q->writable : len));
+	FUZZ_CHECK(done->flags == (overlong ? VQB_DONE_OVERLONG : 0));
+	r->count.overlong += overlong;
+	r->count.completions++;
+	came_back(r, q);
+	r->cursor++;
+}
+
+static bool look(struct run *r)
+{
+	if (r->state)
+		return false;
+	if (r->seen != r->cursor)
+		return true;
+	if (ahead(r) > r->exposed - r->cursor)
+		r->state = VQB_E_BROKEN;
+	else
+		r->seen += ahead(r);
+	return !r->state;
+}
+
+static void op_reap(struct run *r)
+{
+	uint32_t max = fuzz_below(&r->in, MAX_DONE), n = 0, len;
+	struct vqb_done *done = (struct vqb_done *)fuzz_alloc(max * sizeof(*done));
+	uint32_t reaped = vqb_driver_reap(r->drv, done, max);
+
+	FUZZ_CHECK(reaped <= max);
+	while (look(r) && n < max && r->cursor != r->seen) {
+		struct request *q = next_used(r, &len);
+
+		if (!q) {
+			r->state = VQB_E_BROKEN;
+			break;
+		}
+		FUZZ_CHECK(n < reaped);
+		check_done(r, &done[n++], q, len);
+		if (r->cursor == r->seen)
+			break; /* the index is looked at once per call */
+	}
+	FUZZ_CHECK(reaped == n);
+	free(done);
+}
+
+/* ---- starting over ---- */
+
+static void detach(struct run *r, uint32_t max)
+{
+	void **token = (void **)fuzz_alloc(max * sizeof(*token));
+	uint32_t out = r->next - r->cursor, n = 77;
+	int32_t status = vqb_driver_detach(r->drv, token, max, &n);
+
+	if (r->state != VQB_E_INVALID) {
+		FUZZ_CHECK(status == VQB_E_BUSY && !n);
+	} else {
+		FUZZ_CHECK(status == (out > max ? VQB_E_NOSPC : VQB_OK));
+		FUZZ_CHECK(n == (out > max ? max : out));
+		for (uint32_t i = 0; i < n; i++) {
+			FUZZ_CHECK((struct request *)token[i] >= r->request &&
+				   (struct request *)token[i] < r->request + r->requests);
+			came_back(r, (struct request *)token[i]);
+			r->cursor++;
+		}
+	}
+	free(token);
+}
+
+static void op_detach(struct run *r)
+{
+	detach(r, fuzz_below(&r->in, MAX_DONE));
+}
+
+/* The memory of a ring that was let go of is given back, so that a sanitizer sees it touched. */
+static void let_go(struct run *r)
+{
+	FUZZ_CHECK(vqb_driver_reset(r->drv, NULL) == VQB_OK);
+	r->state = VQB_E_INVALID;
+	ring_free(r);
+}
+
+static void op_reset(struct run *r)
+{
+	uint32_t how = fuzz_u8(&r->in), size = fuzz_ring_size(&r->in);
+	uint64_t features = fuzz_features(&r->in);
+	int32_t wanted = VQB_OK;
+
+	if (how & 1) {
+		let_go(r);
+		return;
+	}
+	if (r->next != r->cursor)
+		wanted = VQB_E_BUSY;
+	if (!wanted)
+		ring_make(r, size, features);
+	if (!r->raw.size)
+		return;
+	if (how & 2)
+		r->ring.flags = 1;
+	if (r->ring.flags || r->ring.size > r->max_size)
+		wanted = VQB_E_INVALID;
+	FUZZ_CHECK(vqb_driver_reset(r->drv, &r->ring) == wanted);
+	r->ring.flags = 0;
+	if (!wanted)
+		ring_started(r);
+	else if (r->next == r->cursor)
+		let_go(r); /* a ring that it was not given is gone, and so is the old one */
+}
+
+/* ---- what can be asked at any time ---- */
+
+static void check_counters(struct run *r)
+{
+	const struct vqb_driver_counters *want = &r->count;
+	struct vqb_driver_counters count;
+
+	vqb_driver_read_counters(r->drv, &count);
+	FUZZ_CHECK(count.requests == want->requests);
+	FUZZ_CHECK(count.descriptors == want->descriptors);
+	FUZZ_CHECK(count.indirect == want->indirect);
+	FUZZ_CHECK(count.no_room == want->no_room);
+	FUZZ_CHECK(count.completions == want->completions);
+	FUZZ_CHECK(count.overlong == want->overlong);
+	FUZZ_CHECK(count.notified == want->notified);
+	FUZZ_CHECK(count.suppressed == want->suppressed);
+}
+
+static void check_all(struct run *r)
+{
+	uint32_t out = r->next - r->cursor, pending, oldest;
+	const struct request *first = nth_lent(r, 0);
+	void *token = NULL;
+
+	FUZZ_CHECK(vqb_driver_state(r->drv) == r->state);
+	FUZZ_CHECK(vqb_driver_in_flight(r->drv) == out);
+	FUZZ_CHECK(vqb_driver_free(r->drv) == (r->state == VQB_E_INVALID ? 0 : r->free));
+	pending = r->state ? 0 : ahead(r);
+	FUZZ_CHECK(vqb_driver_pending(r->drv) == (pending <= r->exposed - r->cursor ? pending : 0));
+	oldest = vqb_driver_oldest(r->drv, &token);
+	FUZZ_CHECK(token == first);
+	FUZZ_CHECK(oldest == (first ? r->next - first->position : 0));
+	if (r->used_copy)
+		FUZZ_CHECK(!memcmp(r->raw.used, r->used_copy, VQB_USED_BYTES(r->raw.size)));
+	check_counters(r);
+}
+
+/* Whatever has happened: what is out comes back by detach, each once. */
+static void finish(struct run *r)
+{
+	let_go(r);
+	check_all(r);
+	while (r->next != r->cursor)
+		detach(r, 7);
+	detach(r, 7);
+	check_all(r);
+	for (uint32_t i = 0; i < r->requests; i++)
+		FUZZ_CHECK(r->request[i].fate == REQUEST_BACK);
+	ring_make(r, r->max_size, 0);
+	FUZZ_CHECK(vqb_driver_reset(r->drv, &r->ring) == VQB_OK);
+	ring_started(r);
+	check_all(r);
+}
+
+static void operate(struct run *r)
+{
+	static void (*const op[])(struct run *) = {
+		op_add,       op_complete,   op_reap,     op_notify, op_postpone,
+		op_used_word, op_used_bytes, op_scribble, op_reset,  op_detach,
+	};
+	uint32_t which = fuzz_u8(&r->in) & 0x0f;
+
+	if (which < sizeof(op) / sizeof(op[0])) {
+		op[which](r);
+	} else if (which == 0x0f) {
+		vqb_driver_clear_counters(r->drv);
+		memset(&r->count, 0, sizeof(r->count));
+	}
+}
+
+/* ---- a run ---- */
+
+static void pick_tables(struct run *r)
+{
+	uint32_t segments = fuzz_count(&r->in), tables = fuzz_below(&r->in, MAX_TABLES + 1);
+	uint32_t odd = fuzz_u8(&r->in); /* bytes that make no whole table */
+
+	r->table_len = segments < r->max_size ? segments : r->max_size;
+	r->table_count = tables < r->max_size ? tables : r->max_size;
+	r->config.max_table = segments;
+	r->config.tables.bytes = VQB_TABLES_BYTES(tables, r->table_len);
+	if (r->config.tables.bytes)
+		r->config.tables.bytes += odd % (16 * r->table_len);
+	r->tables = (uint8_t *)fuzz_alloc(r->config.tables.bytes);
+	r->config.tables.host = r->tables;
+	r->config.tables.addr = TABLES_AT;
+}
+
+static int32_t start(struct run *r, struct fuzz_input config)
+{
+	uint32_t how, kind, size;
+	int32_t status;
+	size_t bytes;
+
+	r->in = config;
+	how = fuzz_u8(&r->in);
+	size = fuzz_ring_size(&r->in);
+	r->max_size = how & 1 ? MAX_SIZE : size;
+	ring_make(r, size, fuzz_features(&r->in));
+	kind = fuzz_u8(&r->in);
+	r->policy = (struct vqb_indirect_policy){ sizeof(r->policy), kind };
+	r->config = (struct vqb_driver_config){ .struct_size = sizeof(r->config),
+						.max_size = r->max_size };
+	/* A kind that is none today is no policy. */
+	r->config.policy = kind && kind <= VQB_INDIRECT_NEVER ? &r->policy : NULL;
+	r->state = VQB_E_INVALID;
+	if (!(how & 2))
+		r->config.ring = r->ring;
+	pick_tables(r);
+	bytes = vqb_driver_size(&r->config);
+	FUZZ_CHECK(bytes && bytes <= VQB_DRIVER_BYTES(r->max_size));
+	r->object = fuzz_object(bytes);
+	status = vqb_driver_init(r->object, bytes, &r->config, &r->drv);
+	FUZZ_CHECK(status == VQB_OK);
+	if (r->config.ring.size)
+		ring_started(r);
+	return status;
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	static struct run run;
+	struct run *r = &run;
+	struct fuzz_input in = { data, data + size };
+
+	memset(r, 0, offsetof(struct run, request));
+	if (!start(r, fuzz_cut(&in, FUZZ_CONFIG))) {
+		r->in = in;
+		check_all(r);
+		while (fuzz_more(&r->in)) {
+			operate(r);
+			check_all(r);
+		}
+		finish(r);
+	}
+	ring_free(r);
+	free(r->tables);
+	free(r->object);
+	return 0;
+}
