@@ -96,6 +96,12 @@ static inline bool guest_hooked(enum guest_map kind, unsigned region)
 	return region == GUEST_HOOK || kind == GUEST_MAP_HOOKED;
 }
 
+/* The bytes that the hook hands out at a time; more of the largest region, for a ring lies there. */
+static inline uint32_t guest_step(const struct guest *g, unsigned region)
+{
+	return region == GUEST_RING ? 32 * g->step : g->step;
+}
+
 /* Is this one of the places about which the hook answers nonsense? */
 static inline bool guest_nonsense(const struct guest *g, unsigned region, uint64_t offset)
 {
@@ -134,7 +140,8 @@ static inline struct guest_place guest_find(struct guest *g, uint64_t addr, uint
 	offset = addr - guest_region[region].addr;
 	place.avail = guest_region[region].len - offset;
 	if (guest_hooked(g->now->kind, (unsigned)region)) {
-		uint64_t left = g->step - offset % g->step;
+		uint32_t step = guest_step(g, (unsigned)region);
+		uint64_t left = step - offset % step;
 
 		if (guest_nonsense(g, (unsigned)region, offset))
 			return (struct guest_place){ 0 };
@@ -251,16 +258,18 @@ static inline int32_t guest_translate(void *context, uint64_t addr, uint32_t acc
 	enum guest_map kind = g->now->kind;
 	int region = guest_region_of(addr);
 	uint64_t offset, left;
+	uint32_t step;
 
 	(void)access;
 	if (region < 0 || !guest_mapped(kind, (unsigned)region) ||
 	    !guest_hooked(kind, (unsigned)region))
 		return VQB_E_FAULT;
 	offset = addr - guest_region[region].addr;
-	offset -= offset % g->step;
+	step = guest_step(g, (unsigned)region);
+	offset -= offset % step;
 	left = guest_region[region].len - offset;
 	*out = (struct vqb_extent){ .addr = guest_region[region].addr + offset,
-				    .len = left < g->step ? left : g->step,
+				    .len = left < step ? left : step,
 				    .access = guest_region[region].access };
 	out->host = guest_block(g, kind, (unsigned)region)->host + (size_t)offset;
 	if (guest_nonsense(g, (unsigned)region, offset))

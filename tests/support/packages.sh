@@ -1,5 +1,5 @@
 # What the commands of this tree need of Debian, and how they build: sourced by tests/run,
-# examples/run, bench/run and .ci/run with $top set to the top of the tree.
+# tests/fuzz/run, examples/run, bench/run and .ci/run with $top set to the top of the tree.
 # shellcheck shell=sh disable=SC2034,SC2154
 
 packages_build="gcc libc6-dev make cmake pkg-config"
@@ -7,6 +7,7 @@ packages_examples="$packages_build libjansson-dev e2fsprogs"
 packages_tests="$packages_build libjansson-dev g++ binutils libcmocka-dev strace spin"
 packages_bench="$packages_build libjansson-dev valgrind"
 packages_bench_peers="linux-source-6.1" # those who have none compare with nobody
+packages_fuzz="$packages_build clang libclang-rt-dev"
 packages_ci="$packages_tests $packages_examples clang libclang-rt-dev clang-tidy clang-format
 	cppcheck shellcheck valgrind gcovr gcc-s390x-linux-gnu libc6-dev-s390x-cross qemu-user
 	gcc-i686-linux-gnu libc6-dev-i386-cross"
