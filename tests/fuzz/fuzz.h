@@ -2,9 +2,11 @@
 /*
  * fuzz.h: what the fuzzers share: reading an input, and saying that a check has failed.
  *
- * An input is a configuration of FUZZ_CONFIG bytes, then the rest. Whatever is read beyond the end
- * of either is 0. Bytes and bits of the configuration that mean nothing today are passed over, so
- * that a later version can give them a meaning without making the kept inputs useless.
+ * An input is a configuration of a fixed number of bytes, then the rest. Whatever is read beyond the
+ * end of either is 0. Bytes and bits of the configuration that mean nothing today are passed over, so
+ * that a later version can give them a meaning without making the kept inputs useless. An operation
+ * is one of sixteen; where there are fewer, the most useful have several numbers, of which a new
+ * one can be given one.
  */
 #ifndef TESTS_FUZZ_H
 #define TESTS_FUZZ_H
@@ -18,8 +20,6 @@
 #include <vqblk/ring.h>
 
 #include "raw_ring.h"
-
-enum { FUZZ_CONFIG = 32 };
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -133,6 +133,12 @@ static inline uint32_t fuzz_len(struct fuzz_input *in)
 	if (v < 240)
 		return (v - 127) * 16;
 	return v < 248 ? fuzz_u32(in) : UINT32_C(1) << (v - 248 + 24);
+}
+
+/* The number of an operation, 0 to 15. */
+static inline uint32_t fuzz_op(struct fuzz_input *in)
+{
+	return fuzz_u8(in) & 0x0f;
 }
 
 /* A ring's size, 1 to 256. */

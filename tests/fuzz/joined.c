@@ -15,6 +15,7 @@
 #include "fuzz.h"
 
 enum {
+	CONFIG = 16,
 	MAX_SIZE = 256,
 	MAX_REQUESTS = 512,
 	MAX_SEGMENTS = 24,
@@ -410,24 +411,41 @@ static void op_device_move(struct run *r)
 
 /* ---- in between ---- */
 
+/* A byte of the ring: any, or one of those that will be looked at next. */
+static uint32_t pick_target(const struct run *r, uint32_t which, uint32_t offset)
+{
+	uint32_t mask = r->ring.size - 1, avail = r->layout.avail, used = r->layout.used;
+	uint32_t entry = avail + 4 + 2 * (r->taken & mask);
+
+	switch (which) {
+	case 0:
+		return avail + (offset & 3);
+	case 1:
+		return used + (offset & 3);
+	case 2:
+		return avail + 4 + 2 * r->ring.size + (offset & 1); /* used_event */
+	case 3:
+		return used + 4 + 8 * r->ring.size + (offset & 1); /* avail_event */
+	case 4:
+		return entry + (offset & 1);
+	case 5:
+		return used + 4 + 8 * (r->back & mask) + (offset & 7);
+	case 6:
+		return 16 * ((uint32_t)peek(r->block + entry, 2) & mask) + (offset & 15);
+	default:
+		return offset % r->layout.end;
+	}
+}
+
 static void op_spoil(struct run *r)
 {
 	uint32_t where = fuzz_u8(&r->in), offset = fuzz_u16(&r->in), mask = fuzz_u8(&r->in);
-	size_t bytes = where & 1 ? sizeof(uint8_t[16 * TABLES * MAX_SEGMENTS]) : r->layout.end;
 
-	/* The indices and event words are few bytes among many: aim at them now and then. */
-	if (where & 2)
-		offset = r->layout.avail + (offset & 3);
-	else if (where & 4)
-		offset = r->layout.used + (offset & 3);
-	else if (where & 8)
-		offset = r->layout.used - (offset & 3);
-	else if (where & 16)
-		offset = r->layout.end - 1 - (offset & 1);
-	if (!mask)
-		return;
-	(where & 1 ? r->tables : r->block)[offset % bytes] ^= (uint8_t)mask;
-	r->spoilt = true;
+	if (where & 0x80)
+		r->tables[offset % r->extent[1].len] ^= (uint8_t)mask;
+	else
+		r->block[pick_target(r, where & 7, offset)] ^= (uint8_t)mask;
+	r->spoilt |= mask;
 }
 
 /* ---- starting over ---- */
@@ -515,15 +533,14 @@ static void check_all(struct run *r)
 
 static void operate(struct run *r)
 {
-	static void (*const op[])(struct run *) = {
+	static void (*const op[16])(struct run *) = {
 		op_add,     op_driver_publish, op_take,       op_put,    op_device_publish,
 		op_reap,    op_driver_arm,     op_device_arm, op_untake, op_device_move,
-		op_restart, op_spoil,
+		op_restart, op_spoil,          op_add,        op_take,   op_put,
+		op_reap,
 	};
-	uint32_t which = fuzz_u8(&r->in) & 0x0f;
 
-	if (which < sizeof(op) / sizeof(op[0]))
-		op[which](r);
+	op[fuzz_op(&r->in)](r);
 }
 
 /* ---- a run ---- */
@@ -593,7 +610,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct fuzz_input in = { data, data + size };
 
 	memset(r, 0, offsetof(struct run, request));
-	start(r, fuzz_cut(&in, FUZZ_CONFIG));
+	start(r, fuzz_cut(&in, CONFIG));
 	r->in = in;
 	while (fuzz_more(&r->in)) {
 		operate(r);

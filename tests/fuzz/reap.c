@@ -11,9 +11,9 @@
 #include "fuzz.h"
 
 enum {
+	CONFIG = 16,
 	MAX_SIZE = 256,
 	MAX_REQUESTS = 1024, /* in one run */
-	MAX_SEGMENTS = 300,
 	MAX_DONE = 64,
 	MAX_TABLES = 64,
 };
@@ -48,6 +48,7 @@ struct run {
 	uint32_t next, exposed, decided, cursor, seen;
 	uint32_t free;
 	uint32_t written; /* the device's index */
+	uint32_t steps;
 	struct vqb_driver_counters count;
 	uint32_t requests, first_out;
 	uint8_t desc_used[MAX_SIZE], table_used[MAX_TABLES];
@@ -243,14 +244,21 @@ static void check_refused(struct run *r, const struct adding *a, int32_t status)
 	}
 }
 
+/* Of segments: few for the most part, or up to as many as a ring has entries, and more. */
+static uint32_t pick_number(struct run *r)
+{
+	uint32_t n = fuzz_u8(&r->in);
+
+	return n < 0xe0 ? n % 8 : (n - 0xe0) * 10;
+}
+
 static void op_add(struct run *r)
 {
-	uint32_t readable = fuzz_below(&r->in, MAX_SEGMENTS / 2);
-	struct adding a = { .readable = readable };
+	struct adding a = { .readable = pick_number(r) };
 	struct request *q = &r->request[r->requests];
 	int32_t status;
 
-	a.writable = fuzz_below(&r->in, MAX_SEGMENTS / 2);
+	a.writable = pick_number(r);
 	if (r->requests == MAX_REQUESTS)
 		return;
 	pick_segments(r, &a);
@@ -341,8 +349,8 @@ static void op_notify(struct run *r)
 
 /* ---- the device ---- */
 
-/* A request that the device has been shown, counted from the oldest; NULL: there are not so many. */
-static const struct request *nth_lent(const struct run *r, uint32_t n)
+/* A request that is out, counted from the oldest; NULL: there are not so many. */
+static const struct request *nth_out(const struct run *r, uint32_t n)
 {
 	for (uint32_t i = r->first_out; i < r->requests; i++) {
 		if (r->request[i].fate == REQUEST_OUT && !n--)
@@ -353,13 +361,15 @@ static const struct request *nth_lent(const struct run *r, uint32_t n)
 
 static void op_complete(struct run *r)
 {
-	uint32_t how = fuzz_u8(&r->in), id, len;
-	const struct request *q = nth_lent(r, how & 0x0f);
+	uint32_t how = fuzz_u8(&r->in), out = r->next - r->cursor, id, len = fuzz_len(&r->in);
+	const struct request *q = out ? nth_out(r, (how & 0x0f) % out) : NULL;
 
 	if (!r->raw.size)
 		return;
-	id = q && how < 0xe0 ? q->head : fuzz_u32(&r->in);
-	len = fuzz_len(&r->in);
+	if (!q || how >= 0xf0)
+		id = fuzz_u32(&r->in);
+	else
+		id = how < 0xe0 ? q->head : r->ring.size + (how & 0x0f);
 	if (q && how & 0x10)
 		len = q->writable;
 	used_poke(r, 4 + 8 * (r->written & (r->raw.size - 1)), id, 4);
@@ -570,7 +580,7 @@ static void check_counters(struct run *r)
 static void check_all(struct run *r)
 {
 	uint32_t out = r->next - r->cursor, pending, oldest;
-	const struct request *first = nth_lent(r, 0);
+	const struct request *first = nth_out(r, 0);
 	void *token = NULL;
 
 	FUZZ_CHECK(vqb_driver_state(r->drv) == r->state);
@@ -578,9 +588,11 @@ static void check_all(struct run *r)
 	FUZZ_CHECK(vqb_driver_free(r->drv) == (r->state == VQB_E_INVALID ? 0 : r->free));
 	pending = r->state ? 0 : ahead(r);
 	FUZZ_CHECK(vqb_driver_pending(r->drv) == (pending <= r->exposed - r->cursor ? pending : 0));
-	oldest = vqb_driver_oldest(r->drv, &token);
-	FUZZ_CHECK(token == first);
-	FUZZ_CHECK(oldest == (first ? r->next - first->position : 0));
+	if (r->steps++ % 8 == 0) { /* it goes through all slots, which takes its time */
+		oldest = vqb_driver_oldest(r->drv, &token);
+		FUZZ_CHECK(token == first);
+		FUZZ_CHECK(oldest == (first ? r->next - first->position : 0));
+	}
 	if (r->used_copy)
 		FUZZ_CHECK(!memcmp(r->raw.used, r->used_copy, VQB_USED_BYTES(r->raw.size)));
 	check_counters(r);
@@ -603,20 +615,21 @@ static void finish(struct run *r)
 	check_all(r);
 }
 
+static void op_clear(struct run *r)
+{
+	vqb_driver_clear_counters(r->drv);
+	memset(&r->count, 0, sizeof(r->count));
+}
+
 static void operate(struct run *r)
 {
-	static void (*const op[])(struct run *) = {
-		op_add,       op_complete,   op_reap,     op_notify, op_postpone,
-		op_used_word, op_used_bytes, op_scribble, op_reset,  op_detach,
+	static void (*const op[16])(struct run *) = {
+		op_add,        op_complete, op_reap,  op_notify, op_postpone, op_used_word,
+		op_used_bytes, op_scribble, op_reset, op_detach, op_add,      op_complete,
+		op_reap,       op_notify,   op_add,   op_clear,
 	};
-	uint32_t which = fuzz_u8(&r->in) & 0x0f;
 
-	if (which < sizeof(op) / sizeof(op[0])) {
-		op[which](r);
-	} else if (which == 0x0f) {
-		vqb_driver_clear_counters(r->drv);
-		memset(&r->count, 0, sizeof(r->count));
-	}
+	op[fuzz_op(&r->in)](r);
 }
 
 /* ---- a run ---- */
@@ -675,7 +688,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct fuzz_input in = { data, data + size };
 
 	memset(r, 0, offsetof(struct run, request));
-	if (!start(r, fuzz_cut(&in, FUZZ_CONFIG))) {
+	if (!start(r, fuzz_cut(&in, CONFIG))) {
 		r->in = in;
 		check_all(r);
 		while (fuzz_more(&r->in)) {
