@@ -441,6 +441,8 @@ static void op_spoil(struct run *r)
 {
 	uint32_t where = fuzz_u8(&r->in), offset = fuzz_u16(&r->in), mask = fuzz_u8(&r->in);
 
+	if (where & 0x40) /* in the first entries of the first tables */
+		offset = (offset & 0x3f) + (offset >> 8) % 4 * 16 * MAX_SEGMENTS;
 	if (where & 0x80)
 		r->tables[offset % r->extent[1].len] ^= (uint8_t)mask;
 	else
