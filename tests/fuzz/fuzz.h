@@ -150,8 +150,10 @@ static inline uint32_t fuzz_ring_size(struct fuzz_input *in)
 /* Features, one bit of the input for each; bits without one are passed over. */
 static inline uint64_t fuzz_features(struct fuzz_input *in)
 {
-	static const uint8_t bit[] = { VQB_F_INDIRECT_DESC, VQB_F_EVENT_IDX, VQB_F_VERSION_1,
-				       VQB_F_ACCESS_PLATFORM, VQB_F_RING_RESET };
+	static const uint8_t bit[] = { VQB_F_INDIRECT_DESC,    VQB_F_EVENT_IDX,
+				       VQB_F_VERSION_1,        VQB_F_ACCESS_PLATFORM,
+				       VQB_F_RING_RESET,       VQB_F_ORDER_PLATFORM,
+				       VQB_F_NOTIFICATION_DATA };
 	uint32_t chosen = fuzz_u16(in);
 	uint64_t features = 0;
 

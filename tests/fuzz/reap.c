@@ -548,7 +548,7 @@ static void op_reset(struct run *r)
 	if (!r->raw.size)
 		return;
 	if (how & 2)
-		r->ring.flags = 1;
+		r->ring.flags = 0x80;
 	if (r->ring.flags || r->ring.size > r->max_size)
 		wanted = VQB_E_INVALID;
 	FUZZ_CHECK(vqb_driver_reset(r->drv, &r->ring) == wanted);

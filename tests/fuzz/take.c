@@ -510,7 +510,7 @@ static struct vqb_ring_at pick_ring(struct run *r)
 		ring.avail &= ~UINT64_C(1);
 		ring.used &= ~UINT64_C(3);
 	}
-	ring.flags = (how & 0xf0) == 0x10;
+	ring.flags = (how & 0xf0) == 0x10 ? 0x80 : 0;
 	ring.zero = (how & 0xf0) == 0x20;
 	return ring;
 }
