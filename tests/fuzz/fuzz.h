@@ -2,11 +2,11 @@
 /*
  * fuzz.h: what the fuzzers share: reading an input, and saying that a check has failed.
  *
- * An input is a configuration of a fixed number of bytes, then the rest. Whatever is read beyond the
- * end of either is 0. Bytes and bits of the configuration that mean nothing today are passed over, so
- * that a later version can give them a meaning without making the kept inputs useless. An operation
- * is one of sixteen; where there are fewer, the most useful have several numbers, of which a new
- * one can be given one.
+ * An input is a configuration of a fixed number of bytes, then the rest. Whatever is read beyond
+ * the end of either is 0. Bytes and bits of the configuration that mean nothing today are passed
+ * over, so that a later version can give them a meaning without making the kept inputs useless. An
+ * operation is one of sixteen; where there are fewer, the most useful have several numbers, of
+ * which a new one can be given one.
  */
 #ifndef TESTS_FUZZ_H
 #define TESTS_FUZZ_H
@@ -55,6 +55,21 @@ static inline void *fuzz_object(size_t bytes)
 	memset(p, 0x5a, VQB_ROUND_UP(bytes));
 	return p;
 }
+
+/* ---- memory that is not coherent: all that the library names must be there ---- */
+
+static inline void fuzz_touch(void *context, const void *at, size_t bytes)
+{
+	const volatile uint8_t *byte = (const volatile uint8_t *)at;
+
+	(void)context;
+	for (size_t i = 0; i < bytes; i++)
+		(void)byte[i];
+}
+
+static const struct vqb_cache_ops fuzz_cache = { .struct_size = sizeof(fuzz_cache),
+						 .flush = fuzz_touch,
+						 .invalidate = fuzz_touch };
 
 /* ---- the input ---- */
 

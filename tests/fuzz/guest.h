@@ -96,7 +96,7 @@ static inline bool guest_hooked(enum guest_map kind, unsigned region)
 	return region == GUEST_HOOK || kind == GUEST_MAP_HOOKED;
 }
 
-/* The bytes that the hook hands out at a time; more of the largest region, for a ring lies there. */
+/* What the hook hands out at a time; more of the largest region, for a ring lies there. */
 static inline uint32_t guest_step(const struct guest *g, unsigned region)
 {
 	return region == GUEST_RING ? 32 * g->step : g->step;

@@ -206,7 +206,7 @@ static const struct vqb_extent *extent_of(const struct run *r, const struct vqb_
 	return NULL;
 }
 
-/* The device does its work, at both ends of each piece; where it is none of its own, a sanitizer sees. */
+/* The device does its work, at both ends of each piece. */
 static void work(struct run *r, const struct vqb_chain *chain)
 {
 	uint64_t bytes[2] = { 0 };
@@ -593,6 +593,10 @@ static void start(struct run *r, struct fuzz_input config)
 	drv.tables = (struct vqb_dma){ r->tables, TABLES_AT, r->extent[1].len };
 	if (how & 1)
 		drv.tables.bytes = 0;
+	if (how & 4)
+		drv.cache = &fuzz_cache;
+	if (how & 8)
+		dev.cache = &fuzz_cache;
 	/* A table may be longer than the ring is, as far as the device is concerned. */
 	dev.max_chain = how & 2 ? MAX_SIZE : 0;
 	dev.ring = r->ring_at;

@@ -239,7 +239,8 @@ static void check_refused(struct run *r, const struct adding *a, int32_t status)
 		FUZZ_CHECK(r->state == VQB_E_INVALID || (!r->state && (a->wrong || !n)));
 		break;
 	default:
-		FUZZ_CHECK(status == VQB_E_BROKEN && r->state == VQB_E_BROKEN);
+		FUZZ_CHECK(status == r->state);
+		FUZZ_CHECK(status == VQB_E_BROKEN || status == VQB_E_NEEDS_RESET);
 		break;
 	}
 }
@@ -615,10 +616,16 @@ static void finish(struct run *r)
 	check_all(r);
 }
 
-static void op_clear(struct run *r)
+/* What can happen at any time, but seldom does. */
+static void op_seldom(struct run *r)
 {
-	vqb_driver_clear_counters(r->drv);
-	memset(&r->count, 0, sizeof(r->count));
+	if (fuzz_u8(&r->in) % 8 == 7) {
+		vqb_driver_needs_reset(r->drv);
+		r->state = r->state == VQB_E_INVALID ? VQB_E_INVALID : VQB_E_NEEDS_RESET;
+	} else {
+		vqb_driver_clear_counters(r->drv);
+		memset(&r->count, 0, sizeof(r->count));
+	}
 }
 
 static void operate(struct run *r)
@@ -626,7 +633,7 @@ static void operate(struct run *r)
 	static void (*const op[16])(struct run *) = {
 		op_add,        op_complete, op_reap,  op_notify, op_postpone, op_used_word,
 		op_used_bytes, op_scribble, op_reset, op_detach, op_add,      op_complete,
-		op_reap,       op_notify,   op_add,   op_clear,
+		op_reap,       op_notify,   op_add,   op_seldom,
 	};
 
 	op[fuzz_op(&r->in)](r);
@@ -671,6 +678,8 @@ static int32_t start(struct run *r, struct fuzz_input config)
 	if (!(how & 2))
 		r->config.ring = r->ring;
 	pick_tables(r);
+	if (how & 8)
+		r->config.cache = &fuzz_cache;
 	bytes = vqb_driver_size(&r->config);
 	FUZZ_CHECK(bytes && bytes <= VQB_DRIVER_BYTES(r->max_size));
 	r->object = fuzz_object(bytes);

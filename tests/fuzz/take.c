@@ -745,10 +745,16 @@ static void finish(struct run *r)
 	check_all(r);
 }
 
-static void op_clear(struct run *r)
+/* What can happen at any time, but seldom does. */
+static void op_seldom(struct run *r)
 {
-	vqb_device_clear_counters(r->dev);
-	memset(&r->m.count, 0, sizeof(r->m.count));
+	if (fuzz_u8(&r->in) % 8 == 7) {
+		vqb_device_needs_reset(r->dev);
+		r->m.state = r->m.state == VQB_E_INVALID ? VQB_E_INVALID : VQB_E_NEEDS_RESET;
+	} else {
+		vqb_device_clear_counters(r->dev);
+		memset(&r->m.count, 0, sizeof(r->m.count));
+	}
 }
 
 static void operate(struct run *r)
@@ -756,7 +762,7 @@ static void operate(struct run *r)
 	static void (*const op[16])(struct run *) = {
 		op_take,    op_put,    op_chain,  op_desc,  op_notify,     op_poke,
 		op_words,   op_reject, op_untake, op_reset, op_set_memory, op_save,
-		op_restore, op_clear,  op_take,   op_chain,
+		op_restore, op_seldom, op_take,   op_chain,
 	};
 
 	op[fuzz_op(&r->in)](r);
@@ -791,6 +797,8 @@ static int32_t start(struct run *r, struct fuzz_input config)
 	model_let_go(&r->m);
 	if (r->config.ring.size)
 		wanted = model_start(r, &r->config.ring, 0);
+	if (how & 8)
+		r->config.cache = &fuzz_cache;
 	bytes = vqb_device_size(&r->config);
 	FUZZ_CHECK(bytes <= VQB_DEVICE_BYTES(r->max_size));
 	r->object = fuzz_object(bytes);
