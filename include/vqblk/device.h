@@ -31,6 +31,20 @@
  * recognised: put answers VQB_E_STALE and nothing is written. Ask vqb_device_holds before writing
  * to guest memory long after take.
  *
+ * IN_ORDER: where the driver has accepted it, chains may still be put in any order; the device
+ * holds back what is put early. The driver sees the finished prefix, in the order of the takes,
+ * with one used entry for a batch of chains that were written to their last byte, and whatever
+ * chain comes after those.
+ *
+ * Tracking: with memory that outlives the process (struct vqb_tracking), a process that is killed
+ * at any instruction can be followed by another, which takes again what was in flight, in the
+ * order of the first takes, before anything new. Nothing is lost, and nothing is completed twice;
+ * but a chain whose completion the driver did not see is served twice, so serving must bear that,
+ * as reads, writes and flushes of a disk do.
+ *
+ * Migration: with a log in the memory map, the device tells it of what it writes to the used ring,
+ * and the caller tells it, by vqb_device_log, of what it writes to buffers.
+ *
  * Threads: one at a time per device object; different queues, and the driver side of the same
  * ring, are independent. Every fence is inside these calls.
  */
@@ -45,6 +59,20 @@
 VQB_C_BEGIN
 
 struct vqb_device; /* opaque */
+
+/*
+ * A tracking area: memory that outlives the process, for one queue; NULL and 0 for none. Aligned
+ * to 8, of VQB_TRACKING_BYTES of the largest ring. Zero when it is new (its version, at byte 8,
+ * must be), afterwards the device's alone: its layout is that of vhost-user's in-flight memory for
+ * split rings, version 1, so another implementation may leave it to this one, and take it over.
+ */
+struct vqb_tracking {
+	void *host;
+	size_t bytes;
+};
+
+/* Of one queue; the next one's may follow. */
+#define VQB_TRACKING_BYTES(size) VQB_ROUND_UP(16u + 16u * (size_t)(size))
 
 struct vqb_device_config {
 	uint32_t struct_size; /* sizeof(struct vqb_device_config) */
@@ -63,10 +91,11 @@ struct vqb_device_config {
 	struct vqb_ring_at ring; /* size 0: none yet, reset or restore brings it */
 	const struct vqb_memory *memory;
 	const struct vqb_cache_ops *cache; /* kept; NULL: the ring and tables are coherent */
+	struct vqb_tracking tracking;      /* used until the device is no longer called */
 };
 
 /* Memory of a device for rings of up to `size` entries, for static allocation. */
-#define VQB_DEVICE_BYTES(size) VQB_ROUND_UP(512u + 18u * (size_t)(size))
+#define VQB_DEVICE_BYTES(size) VQB_ROUND_UP(512u + 32u * (size_t)(size))
 
 /*
  * Bytes that vqb_device_init needs for this configuration: at most VQB_DEVICE_BYTES of its
@@ -80,8 +109,16 @@ VQB_API size_t vqb_device_size(const struct vqb_device_config *config);
  * memory map and starts at index 0; nothing is written to it. The map is kept and must outlive
  * the device or be replaced; the configuration is not kept.
  *
+ * With a ring and a tracking area that is not new, the queue goes on where the area and the used
+ * ring's index say instead. What the area says is checked: features, version, size, the last
+ * batch's head and all heads it leads to, its length against the used ring's index, each entry's
+ * flag, and that the counters of chains in flight are below 2^63 and all different. Padding, and
+ * what entries hold that are not in flight, is not looked at. If the used ring is a batch ahead
+ * of the area, the area is mended. Then take finds the chains in flight, the oldest first.
+ *
  * VQB_OK with the device in *out.
- * VQB_E_INVALID: a size, an alignment, a feature, a field that must be zero, or the memory map.
+ * VQB_E_INVALID: a size, an alignment, a feature, a field that must be zero, the memory map, or
+ *   what the tracking area says.
  * VQB_E_FAULT: a part of the ring is not mapped to its last byte, or not in one stretch of host
  * memory. VQB_E_TOOBIG: `bytes` is less than vqb_device_size. Cost: O(ring size + extents).
  */
@@ -159,7 +196,8 @@ struct vqb_need {
  * VQB_E_BROKEN, VQB_E_NEEDS_RESET: nothing more is taken until reset; vqb_device_state tells why.
  *
  * `taken` and `need` must be there; `need` is written for VQB_E_NOSPC and VQB_E_FAULT only. Cost: per chain at most chain-limit
- * plus ring-size descriptor reads whatever the driver wrote, and a map lookup per extent touched.
+ * plus ring-size descriptor reads whatever the driver wrote, and a map lookup per extent touched;
+ * with a tracking area two stores to it.
  */
 VQB_API int32_t vqb_device_take(struct vqb_device *dev, struct vqb_chain *chain, uint32_t max,
 				struct vqb_piece *piece, uint32_t room, uint32_t *taken,
@@ -184,18 +222,50 @@ VQB_API int32_t vqb_device_untake(struct vqb_device *dev, struct vqb_ticket tick
 /*
  * Returns a chain to the driver, with the number of bytes that were written from its first
  * writable byte on without a gap. In any order. The driver sees it at the next expose, publish
- * or turn.
+ * or turn; under IN_ORDER, at the next one after all chains that were taken before it have been put
+ * as well. The ticket is stale from now on, whether the driver sees the chain or not.
  *
  * VQB_OK. VQB_E_STALE: the ticket is not out (put before, or its queue was reset); the ring is
  * untouched. VQB_E_INVALID: more than the chain's writable bytes, or than 2^32 - 1; it is still
- * out. Cost: two stores.
+ * out. Cost: two stores. Under IN_ORDER, none to the ring, but a look at each chain that this put
+ * lets go, each of them once.
  */
 VQB_API int32_t vqb_device_put(struct vqb_device *dev, struct vqb_ticket ticket, uint32_t written);
 
 /* VQB_OK: the ticket is out, its buffers may be written. VQB_E_STALE: hands off. */
 VQB_API int32_t vqb_device_holds(const struct vqb_device *dev, struct vqb_ticket ticket);
 
-/* Makes what was put visible, for a driver that polls. No fence, no decision. */
+/*
+ * Tells the memory map's log that the first `written` bytes of these pieces have been written:
+ *
+ *   vqb_device_log(dev, chain->piece + chain->readable, chain->writable, written);
+ *
+ * To be called after writing to a chain's buffers and before its put, so that not even a process
+ * that is killed leaves something that the driver sees and the log does not know. Also when the
+ * queue was reset in the meantime, if the buffers were written all the same. The device sees to
+ * what it writes to the used ring by itself: entries before the index shows them (in expose,
+ * publish and turn), index and event word after they are stored (also in arm and disarm), and the
+ * whole used ring at init, reset and restore.
+ *
+ * Without a log it does nothing, but a caller can leave the call away: vqb_device_logs is then 0,
+ * and stays so until set_memory.
+ *
+ * The guest address is found from the host one: in the extent of the last time, in the map's array,
+ * by the map's `locate`. Where one host byte has two guest addresses, the first writable extent
+ * counts. Pieces of an older map are found as long as the new one has their host memory, too; what
+ * isn't found makes all memory dirty. Cost: a call of the log for each piece, and a pass over the
+ * array whenever the extent changes.
+ */
+VQB_API void vqb_device_log(struct vqb_device *dev, const struct vqb_piece *piece, uint32_t pieces,
+			    uint64_t written);
+
+/* 1: the memory map has a log. 0: it has none. */
+VQB_API uint32_t vqb_device_logs(const struct vqb_device *dev);
+
+/*
+ * Makes what was put visible, for a driver that polls. No fence, no decision.
+ * With a tracking area, it costs three stores to it for each chain.
+ */
 VQB_API void vqb_device_expose(struct vqb_device *dev);
 
 /*
@@ -220,7 +290,8 @@ VQB_API void vqb_device_disarm(struct vqb_device *dev);
 
 /*
  * Starts over: all tickets go stale, indices start at 0, BROKEN is cleared. With a ring (the old
- * one, a new one, another size up to max_size) the queue works again; with NULL it has none.
+ * one, a new one, another size up to max_size) the queue works again; with NULL it has none. What
+ * the tracking area says is forgotten as well: to hand a queue to another process, stop using it.
  *
  * VQB_OK. VQB_E_INVALID, VQB_E_FAULT: as init; the queue then has no ring.
  * Cost: O(ring size).
@@ -252,6 +323,9 @@ struct vqb_device_saved {
  *
  * VQB_OK. VQB_E_BUSY: chains are out, or were put and not yet exposed. VQB_E_INVALID: no ring.
  * VQB_E_BROKEN.
+ *
+ * With a tracking area chains may be out, and under IN_ORDER put and held back: whoever restores
+ * takes them again. `avail` is then ahead of `used` by as many.
  */
 VQB_API int32_t vqb_device_save(const struct vqb_device *dev, struct vqb_device_saved *saved);
 
@@ -262,8 +336,14 @@ VQB_API int32_t vqb_device_save(const struct vqb_device *dev, struct vqb_device_
  * been in order. Afterwards a notification is owed by the next publish, and the caller polls
  * once, since a notification may have been lost with the old process.
  *
+ * With a tracking area that is not new, `saved` is not looked at: area and used ring say more
+ * exactly where the queue stands, and the queue goes on as described at init. With one that is new,
+ * it starts to say so from here on.
+ *
  * VQB_OK. VQB_E_INVALID, VQB_E_FAULT: as reset; also VQB_E_INVALID where avail - used, modulo
- * 65536, exceeds the ring's size. `ring` NULL is reset to NULL; `saved` is not looked at then.
+ * 65536, exceeds the ring's size, and what init says of the tracking area. `ring` NULL: the queue
+ * has no ring, as after reset to NULL, but the tracking area stays as it is; `saved` is not looked
+ * at then.
  */
 VQB_API int32_t vqb_device_restore(struct vqb_device *dev, const struct vqb_ring_at *ring,
 				   const struct vqb_device_saved *saved);
@@ -281,7 +361,10 @@ VQB_API void vqb_device_needs_reset(struct vqb_device *dev);
  */
 VQB_API int32_t vqb_device_state(const struct vqb_device *dev, struct vqb_reason *why);
 
-/* Chains taken and not put. */
+/*
+ * Chains taken and not put. Under IN_ORDER also those that were put and are held back, since one
+ * that was taken before them isn't put.
+ */
 VQB_API uint32_t vqb_device_in_flight(const struct vqb_device *dev);
 
 /* Chains that take would find now, by the driver's word. Reads the driver's index. */
@@ -294,7 +377,7 @@ struct vqb_device_counters {
 	uint64_t bad_chains;  /* of those, bad */
 	uint64_t indirect;    /* of those, with a table */
 	uint64_t descriptors; /* read, in the ring and in tables */
-	uint64_t completions; /* put */
+	uint64_t completions; /* put, and not held back */
 	uint64_t stale;       /* puts that were answered VQB_E_STALE */
 	uint64_t faults;      /* takes that stopped at an address that does not resolve */
 	uint64_t notified;    /* decisions: VQB_NOTIFY */

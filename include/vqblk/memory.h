@@ -57,11 +57,31 @@ struct vqb_memory {
 	 */
 	int32_t (*translate)(void *context, uint64_t addr, uint32_t access, struct vqb_extent *out);
 	void *context;
+	/*
+	 * The log of dirty pages, for live migration: told of guest memory that the device has
+	 * written. NULL: nobody wants to know, and it costs nothing. To switch it on or off while
+	 * a queue runs, give the queue a map that has it or hasn't with vqb_device_set_memory.
+	 *
+	 * Always told after the bytes were written: whoever clears a bit and then copies the page
+	 * has either copied them or finds the bit set again. So set the bits atomically, in release
+	 * order at least. Runs on the queue's thread, inside the calls that device.h names. May be
+	 * told of more than was written, and of the same bytes twice. With `len` UINT64_MAX it is
+	 * told that something was written and it is not known where: take all memory as dirty.
+	 */
+	void (*log)(void *context, uint64_t addr, uint64_t len);
+	/*
+	 * The way back, asked about a host address that lies in no writable extent of the array:
+	 * answers VQB_OK with a writable extent that has it, whose `addr` is what the log is to be
+	 * told, or anything else for "not mine". The answer must stay good until set_memory. Needed
+	 * where there are both `log` and `translate`: only the hook knows then, and where an IOMMU
+	 * translates, the address that the driver gave isn't the one that a log is about.
+	 */
+	int32_t (*locate)(void *context, const void *host, struct vqb_extent *out);
 };
 
 /*
  * Is the map usable: sizes, order, no overlap, nothing beyond 2^64, each extent with host memory
- * and a known access? Init and set_memory ask the same.
+ * and a known access, a way back where one is needed? Init and set_memory ask the same.
  * VQB_OK or VQB_E_INVALID. Any thread. Cost: count.
  */
 VQB_API int32_t vqb_memory_check(const struct vqb_memory *memory);

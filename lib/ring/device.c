@@ -10,10 +10,20 @@
  * In the terms of end.h: `cursor` counts chains taken and `next` chains put, so what is in
  * flight is their difference. `order` remembers, by position, which head was taken, so that
  * untake never looks at the available ring again.
+ *
+ * In modes that hold a chain back until it is exposed (MODE_HOLDS), `order` also says, for
+ * positions from `exposed` to `next`, which heads the driver is about to see, and `held` how each
+ * was put. Under IN_ORDER those are the heads as they were taken anyway. Else a put writes its
+ * head there: positions below `next` are nobody else's, since untake looks at cursor - 1 only, and
+ * that isn't below `next` while anything is out. What a predecessor left in flight stands in
+ * `order` from the first position on, up to `resubmit`, and take finds it there.
  */
 #include <vqblk/device.h>
 
+#include "dirty.h"
 #include "end.h"
+#include "held.h"
+#include "tracking.h"
 #include "walk.h"
 
 struct lent {
@@ -45,13 +55,18 @@ struct vqb_device {
 	struct vqb_ring_at ring;
 	uint32_t max_size, max_chain;
 	struct vqb_reason broken;
+	/* of the modes */
+	struct held *held; /* by head */
+	uint32_t resubmit; /* up to this position, `order` says what take finds */
+	struct tracking track;
+	struct dirty dirty;
 };
 
 #define DEVICE_FIXED ((sizeof(struct vqb_device) + 7) & ~(size_t)7)
-#define DEVICE_PER_ENTRY (sizeof(struct lent) + sizeof(uint16_t))
+#define DEVICE_PER_ENTRY (sizeof(struct lent) + sizeof(struct held) + sizeof(uint16_t))
 
 _Static_assert(DEVICE_FIXED <= 512, "VQB_DEVICE_BYTES");
-_Static_assert(DEVICE_PER_ENTRY <= 18, "VQB_DEVICE_BYTES");
+_Static_assert(DEVICE_PER_ENTRY <= 32, "VQB_DEVICE_BYTES");
 
 /* ---- set-up ---- */
 
@@ -75,7 +90,7 @@ static uint32_t config_size(const struct vqb_device_config *config)
 		return 0;
 	if (config->ring.size && !ring_usable(&config->ring, max_size))
 		return 0;
-	return max_size;
+	return tracking_usable(&config->tracking, max_size) ? max_size : 0;
 }
 
 size_t vqb_device_size(const struct vqb_device_config *config)
@@ -135,25 +150,32 @@ static VQB_COLD void stop(struct vqb_device *dev, int32_t state)
 	dev->end.mode |= MODE_STOPPED;
 }
 
+/* The mode of the ring that was found, as long as nothing stops it. */
+static uint32_t mode_of(const struct vqb_device *dev)
+{
+	return ring_mode(dev->ring.flags, dev->ring.features, dev->end.cache) |
+	       (dev->track.area ? MODE_TRACKING : 0u) | (dirty_wanted(&dev->dirty) ? MODE_LOG : 0u);
+}
+
 /* Forgets the ring and everything that was taken from it. */
 static void let_go(struct vqb_device *dev)
 {
 	stop(dev, VQB_E_INVALID);
-	for (uint32_t i = 0; i < dev->max_size; i++)
+	for (uint32_t i = 0; i < dev->max_size; i++) {
 		dev->lent[i].sequence = 0;
+		dev->held[i].state = HELD_NOT;
+	}
 	dev->ring.size = 0;
 	end_start(&dev->end, 0, 0);
 }
 
-/* Starts on `ring` with both indices at `idx`. */
-static int32_t start(struct vqb_device *dev, const struct vqb_ring_at *ring, uint16_t idx)
+/* Forgets what was, finds `ring` and makes it the device's; the queue is still stopped. */
+static int32_t find_ring(struct vqb_device *dev, const struct vqb_ring_at *ring)
 {
 	struct parts parts;
 	int32_t status;
 
 	let_go(dev);
-	if (!ring)
-		return VQB_OK;
 	if (!ring_usable(ring, dev->max_size))
 		return VQB_E_INVALID;
 	status = resolve(&dev->map, ring, &parts);
@@ -168,9 +190,53 @@ static int32_t start(struct vqb_device *dev, const struct vqb_ring_at *ring, uin
 		dev->rules.most = dev->rules.max_pieces;
 	dev->rules.indirect = ring_has(ring->features, VQB_F_INDIRECT_DESC);
 	attach_parts(dev, &parts);
+	return VQB_OK;
+}
+
+/* Starts with both indices at `idx`, and with `again` chains of before to be taken first. */
+static void start(struct vqb_device *dev, uint16_t idx, uint32_t again)
+{
 	end_start(&dev->end, idx, idx);
-	dev->end.mode = dev->rules.mode = ring_mode(ring->flags, ring->features, dev->end.cache);
+	dev->end.seen += again;
+	dev->resubmit = dev->end.seen;
+	dev->end.mode = dev->rules.mode = mode_of(dev);
+	/* What a predecessor wrote and did not come to log is not known. */
+	if (dirty_wanted(&dev->dirty))
+		dirty_mark(&dev->dirty, dev->end.own, VQB_USED_BYTES(dev->ring.size));
 	dev->state = VQB_OK;
+}
+
+/* Starts on a ring with nothing in flight. */
+static int32_t start_afresh(struct vqb_device *dev, const struct vqb_ring_at *ring, uint16_t idx)
+{
+	int32_t status = find_ring(dev, ring);
+
+	if (status)
+		return status;
+	if (dev->track.area)
+		tracking_clear(&dev->track, ring->size, idx);
+	start(dev, idx, 0);
+	return VQB_OK;
+}
+
+/* Goes on from what the tracking area says, if it says something; else starts at `idx`. */
+static int32_t start_again(struct vqb_device *dev, const struct vqb_ring_at *ring, uint16_t idx)
+{
+	uint32_t again;
+	int32_t status;
+
+	if (!tracking_is_live(&dev->track))
+		return start_afresh(dev, ring, idx);
+	status = find_ring(dev, ring);
+	if (status)
+		return status;
+	idx = load_own_idx(&dev->end, mode_of(dev));
+	status = tracking_load(&dev->track, ring->size, idx, dev->order, &again);
+	if (status) {
+		let_go(dev);
+		return status;
+	}
+	start(dev, idx, again);
 	return VQB_OK;
 }
 
@@ -191,10 +257,14 @@ int32_t vqb_device_init(void *mem, size_t bytes, const struct vqb_device_config 
 	dev->end.cache = dev->rules.cache = config->cache;
 	dev->rules.max_pieces = config->max_pieces ? config->max_pieces : UINT32_MAX;
 	dev->lent = (struct lent *)((char *)mem + DEVICE_FIXED);
-	dev->order = (uint16_t *)(dev->lent + dev->max_size);
+	dev->held = (struct held *)(dev->lent + dev->max_size);
+	dev->order = (uint16_t *)(dev->held + dev->max_size);
+	dev->track.area = config->tracking.host;
 	map_init(&dev->map, config->memory);
+	dirty_init(&dev->dirty, config->memory);
 	dev->generation = config->memory->generation;
-	status = start(dev, config->ring.size ? &config->ring : NULL, 0);
+	let_go(dev);
+	status = config->ring.size ? start_again(dev, &config->ring, 0) : VQB_OK;
 	if (!status)
 		*out = dev;
 	return status;
@@ -209,23 +279,58 @@ static VQB_COLD int32_t broken(struct vqb_device *dev, enum vqb_rule rule, uint3
 	return VQB_E_BROKEN;
 }
 
+/* Is the chain at the cursor one that a predecessor had taken? */
+static bool is_resubmitted(const struct vqb_device *dev)
+{
+	return dev->end.mode & MODE_TRACKING && (int32_t)(dev->resubmit - dev->end.cursor) > 0;
+}
+
 /* The head at the cursor, fetched once. One outside the ring, or one that is out, breaks it. */
 VQB_INLINE int32_t next_head(struct vqb_device *dev, uint32_t *head, uint32_t mode)
 {
-	*head = load16(&dev->avail[dev->end.cursor & dev->end.mask], mode);
+	if (mode & MODE_TRACKING && is_resubmitted(dev))
+		*head = dev->order[dev->end.cursor & dev->end.mask];
+	else
+		*head = load16(&dev->avail[dev->end.cursor & dev->end.mask], mode);
 	if (VQB_UNLIKELY(*head > dev->end.mask))
 		return broken(dev, VQB_RULE_HEAD, *head);
 	if (VQB_UNLIKELY(dev->lent[*head].sequence))
 		return broken(dev, VQB_RULE_TWICE, *head);
+	/* Put, but the driver hasn't got it back. */
+	if (mode & MODE_HOLDS && dev->held[*head].state)
+		return broken(dev, VQB_RULE_TWICE, *head);
 	return VQB_OK;
 }
 
+/* The chain at the cursor is about to be taken. */
+static VQB_COLD void track_take(struct vqb_device *dev, uint32_t head)
+{
+	uint32_t cursor = dev->end.cursor;
+
+	if (is_resubmitted(dev))
+		return;
+	tracking_take(&dev->track, head);
+	/* Kept near, lest it be ahead again half a turn later; untake goes back a ring at most. */
+	if (cursor - dev->resubmit > 2 * VQB_RING_MAX)
+		dev->resubmit = cursor - VQB_RING_MAX;
+}
+
+/* The chain at the cursor was taken and is not, after all. */
+static VQB_COLD void track_untake(struct vqb_device *dev, uint32_t head)
+{
+	if (!is_resubmitted(dev))
+		tracking_untake(&dev->track, head);
+}
+
 /* Marks the head at the cursor as out and makes its ticket. */
-VQB_INLINE struct vqb_ticket consume(struct vqb_device *dev, uint32_t head, uint64_t writable)
+VQB_INLINE struct vqb_ticket consume(struct vqb_device *dev, uint32_t head, uint64_t writable,
+				     uint32_t mode)
 {
 	struct lent *lent = &dev->lent[head];
 	uint32_t cursor = dev->end.cursor, sequence = dev->sequence + 1;
 
+	if (mode & MODE_TRACKING)
+		track_take(dev, head);
 	if (VQB_UNLIKELY(!sequence)) /* 0 means "not out" */
 		sequence = 1;
 	dev->sequence = sequence;
@@ -241,7 +346,9 @@ static VQB_COLD void consume_bad(struct vqb_device *dev, uint32_t head,
 				 const struct vqb_reason *reason, struct vqb_chain *chain)
 {
 	*chain = (struct vqb_chain){ .status = VQB_E_BAD_CHAIN, .reason = *reason };
-	chain->ticket = consume(dev, head, 0);
+	chain->ticket = consume(dev, head, 0, dev->end.mode);
+	if (dev->end.mode & MODE_HOLDS)
+		dev->held[head].state = HELD_BAD;
 	dev->count.bad_chains++;
 }
 
@@ -267,10 +374,10 @@ VQB_INLINE int32_t take_one(struct vqb_device *dev, struct walk *w, struct vqb_c
 
 	if (VQB_UNLIKELY(status))
 		return status;
-	status = mode == MODE_PLAIN ? walk_plain(w, head, chain) : walk_chain(w, head, chain);
+	status = mode & MODE_FORMAT ? walk_chain(w, head, chain) : walk_plain(w, head, chain);
 	if (VQB_UNLIKELY(status))
 		return deliver_bad(dev, w, head, status, chain, need);
-	chain->ticket = consume(dev, head, chain->write_bytes);
+	chain->ticket = consume(dev, head, chain->write_bytes, mode);
 	chain->status = VQB_OK;
 	chain->zero = 0;
 	return VQB_OK;
@@ -384,16 +491,42 @@ int32_t vqb_device_untake(struct vqb_device *dev, struct vqb_ticket ticket)
 	dev->lent[ticket.head].sequence = 0;
 	dev->end.cursor--;
 	dev->count.untaken++;
+	if (dev->end.mode & MODE_HOLDS)
+		dev->held[ticket.head].state = HELD_NOT;
+	if (dev->end.mode & MODE_TRACKING)
+		track_untake(dev, ticket.head);
 	return VQB_OK;
 }
 
-VQB_INLINE void write_used(struct vqb_device *dev, uint32_t head, uint32_t written, uint32_t mode)
+VQB_INLINE void write_used(struct vqb_device *dev, uint32_t at, uint32_t head, uint32_t written,
+			   uint32_t mode)
 {
-	struct used_elem *elem = &dev->used[dev->end.next & dev->end.mask];
+	struct used_elem *elem = &dev->used[at & dev->end.mask];
 
 	store32(&elem->id, head, mode);
 	store32(&elem->len, written, mode);
-	dev->end.next++;
+}
+
+/* Positions of the used ring, as `order` has them. */
+static struct positions positions(const struct vqb_device *dev, uint32_t from, uint32_t to)
+{
+	return (struct positions){
+		.head = dev->order, .mask = dev->end.mask, .from = from, .to = to
+	};
+}
+
+/* The driver doesn't see it before expose, and in order not before all that was taken earlier. */
+static VQB_COLD void put_held(struct vqb_device *dev, uint32_t head, uint32_t written)
+{
+	struct end *e = &dev->end;
+
+	held_put(&dev->held[head], written, dev->lent[head].writable);
+	if (e->mode & MODE_IN_ORDER) {
+		e->next = held_prefix(dev->held, positions(dev, e->next, e->cursor));
+		return;
+	}
+	dev->order[e->next & e->mask] = (uint16_t)head;
+	write_used(dev, e->next++, head, written, e->mode);
 }
 
 VQB_INLINE int32_t put(struct vqb_device *dev, struct vqb_ticket ticket, uint32_t written,
@@ -410,7 +543,12 @@ VQB_INLINE int32_t put(struct vqb_device *dev, struct vqb_ticket ticket, uint32_
 	if (VQB_UNLIKELY(written > lent->writable))
 		return VQB_E_INVALID;
 	lent->sequence = 0;
-	write_used(dev, ticket.head, written, mode);
+	if (mode & MODE_HOLDS) {
+		put_held(dev, ticket.head, written);
+		return VQB_OK;
+	}
+	write_used(dev, dev->end.next, ticket.head, written, mode);
+	dev->end.next++;
 	return VQB_OK;
 stale:
 	dev->count.stale++;
@@ -430,32 +568,99 @@ int32_t vqb_device_put(struct vqb_device *dev, struct vqb_ticket ticket, uint32_
 	return put(dev, ticket, written, MODE_PLAIN);
 }
 
-/* ---- notifying: a broken queue still returns what is out, but asks for nothing ---- */
+/* ---- modes: from put to the driver ---- */
+
+/* IN_ORDER: an entry for each batch, in the slot of its first chain, with the head of its last. */
+static void write_batches(struct vqb_device *dev, struct positions p)
+{
+	while (p.from != p.to) {
+		uint32_t last = held_batch_end(dev->held, p);
+		uint32_t head = p.head[last & p.mask];
+
+		write_used(dev, p.from, head, dev->held[head].written, dev->end.mode);
+		p.from = last + 1;
+	}
+}
 
 /* What was put since the last expose goes to memory, where the driver can't look into the cache. */
-VQB_INLINE void flush_used(const struct vqb_device *dev, uint32_t mode)
+static void flush_used(const struct vqb_device *dev)
 {
 	const struct end *e = &dev->end;
 
-	if (mode & MODE_CACHE)
-		end_sync(e, e->cache->flush, e->own, sizeof(struct used_elem), e->exposed, e->next);
+	end_sync(e, e->cache->flush, e->own, sizeof(struct used_elem), e->exposed, e->next);
 }
+
+/* The entries at these positions, which may go round the end of the ring. */
+static void log_used(struct vqb_device *dev, struct positions p)
+{
+	uint32_t at = p.from & p.mask, n = p.to - p.from, to_end = p.mask + 1 - at;
+	uint32_t first = n < to_end ? n : to_end;
+
+	dirty_mark(&dev->dirty, &dev->used[at], first * sizeof(struct used_elem));
+	dirty_mark(&dev->dirty, dev->used, (n - first) * sizeof(struct used_elem));
+}
+
+/*
+ * Entries are logged before the index shows them: whoever is killed leaves none that the driver
+ * sees and the log doesn't know. The index itself can only be logged when it has been stored; what
+ * is lost between the two is made good by whoever starts on the ring next.
+ */
+static void expose_special(struct vqb_device *dev)
+{
+	struct end *e = &dev->end;
+	struct positions p = positions(dev, e->exposed, e->next);
+	uint32_t mode = e->mode;
+
+	if (p.from == p.to)
+		return;
+	if (mode & MODE_IN_ORDER)
+		write_batches(dev, p);
+	if (mode & MODE_CACHE)
+		flush_used(dev);
+	if (mode & MODE_LOG)
+		log_used(dev, p);
+	if (mode & MODE_TRACKING)
+		tracking_link(&dev->track, p);
+	end_expose(e, mode);
+	if (mode & MODE_TRACKING)
+		tracking_settle(&dev->track, p);
+	if (mode & MODE_LOG)
+		dirty_mark(&dev->dirty, &e->own->idx, sizeof(e->own->idx));
+	if (mode & MODE_HOLDS)
+		held_release(dev->held, p);
+}
+
+/* After a wish may have been stored: `asked` is the one of before. */
+static void log_wish(struct vqb_device *dev, uint32_t asked)
+{
+	struct end *e = &dev->end;
+
+	if (!(e->mode & MODE_LOG) || e->asked == asked)
+		return;
+	if (e->own_event)
+		dirty_mark(&dev->dirty, e->own_event, sizeof(*e->own_event));
+	else
+		dirty_mark(&dev->dirty, &e->own->flags, sizeof(e->own->flags));
+}
+
+/* ---- notifying: a broken queue still returns what is out, but asks for nothing ---- */
 
 enum notify_call { CALL_EXPOSE, CALL_PUBLISH, CALL_TURN };
 
 static VQB_COLD uint32_t notify_special(struct vqb_device *dev, enum notify_call call)
 {
-	struct end *e = &dev->end;
+	uint32_t asked = dev->end.asked, answer;
 
 	if (dev->state == VQB_E_INVALID)
 		return VQB_QUIET;
-	flush_used(dev, e->mode);
-	if (call == CALL_TURN && !dev->state)
-		return end_turn(e, e->mode);
-	if (call != CALL_EXPOSE)
-		return end_publish(e, e->mode);
-	end_expose(e, e->mode);
-	return VQB_QUIET;
+	expose_special(dev);
+	if (call == CALL_EXPOSE)
+		return VQB_QUIET;
+	if (call == CALL_PUBLISH || dev->state)
+		return end_publish(&dev->end, dev->end.mode);
+	answer = end_turn(&dev->end, dev->end.mode);
+	log_wish(dev, asked);
+	return answer;
 }
 
 void vqb_device_expose(struct vqb_device *dev)
@@ -482,20 +687,49 @@ uint32_t vqb_device_turn(struct vqb_device *dev)
 
 uint32_t vqb_device_arm(struct vqb_device *dev)
 {
-	return dev->state ? VQB_QUIET : end_arm(&dev->end, 0, dev->end.mode);
+	uint32_t asked = dev->end.asked, answer;
+
+	if (dev->state)
+		return VQB_QUIET;
+	answer = end_arm(&dev->end, 0, dev->end.mode);
+	log_wish(dev, asked);
+	return answer;
 }
 
 void vqb_device_disarm(struct vqb_device *dev)
 {
-	if (!dev->state)
-		end_disarm(&dev->end, dev->end.mode);
+	uint32_t asked = dev->end.asked;
+
+	if (dev->state)
+		return;
+	end_disarm(&dev->end, dev->end.mode);
+	log_wish(dev, asked);
+}
+
+/* ---- the log ---- */
+
+uint32_t vqb_device_logs(const struct vqb_device *dev)
+{
+	return dirty_wanted(&dev->dirty);
+}
+
+void vqb_device_log(struct vqb_device *dev, const struct vqb_piece *piece, uint32_t pieces,
+		    uint64_t written)
+{
+	if (dirty_wanted(&dev->dirty))
+		dirty_mark_pieces(&dev->dirty, piece, pieces, written);
 }
 
 /* ---- starting over ---- */
 
 int32_t vqb_device_reset(struct vqb_device *dev, const struct vqb_ring_at *ring)
 {
-	return start(dev, ring, 0);
+	if (dev->track.area)
+		tracking_forget(&dev->track);
+	if (ring)
+		return start_afresh(dev, ring, 0);
+	let_go(dev);
+	return VQB_OK;
 }
 
 void vqb_device_needs_reset(struct vqb_device *dev)
@@ -506,26 +740,31 @@ void vqb_device_needs_reset(struct vqb_device *dev)
 
 int32_t vqb_device_save(const struct vqb_device *dev, struct vqb_device_saved *saved)
 {
+	const struct end *e = &dev->end;
+
 	if (dev->state)
 		return dev->state;
-	if (vqb_device_in_flight(dev) || dev->end.exposed != dev->end.next)
+	if ((vqb_device_in_flight(dev) && !(e->mode & MODE_TRACKING)) || e->exposed != e->next)
 		return VQB_E_BUSY;
-	saved->avail = (uint16_t)dev->end.cursor;
-	saved->used = (uint16_t)dev->end.next;
+	/* What a predecessor left in flight, and take has not come to, was taken all the same. */
+	saved->avail = (uint16_t)(is_resubmitted(dev) ? dev->resubmit : e->cursor);
+	saved->used = (uint16_t)e->next;
 	return VQB_OK;
 }
 
 int32_t vqb_device_restore(struct vqb_device *dev, const struct vqb_ring_at *ring,
 			   const struct vqb_device_saved *saved)
 {
-	if (!ring)
-		return start(dev, NULL, 0);
-	if ((uint16_t)(saved->avail - saved->used) > ring->size) {
+	if (!ring) {
+		let_go(dev);
+		return VQB_OK;
+	}
+	if (!tracking_is_live(&dev->track) && (uint16_t)(saved->avail - saved->used) > ring->size) {
 		let_go(dev);
 		return VQB_E_INVALID;
 	}
 	/* What lies between the two was in flight, and is taken again. */
-	return start(dev, ring, saved->used);
+	return start_again(dev, ring, saved->used);
 }
 
 int32_t vqb_device_set_memory(struct vqb_device *dev, const struct vqb_memory *memory)
@@ -545,6 +784,8 @@ int32_t vqb_device_set_memory(struct vqb_device *dev, const struct vqb_memory *m
 	}
 	dev->map = map;
 	dev->generation = memory->generation;
+	dirty_init(&dev->dirty, memory);
+	dev->end.mode = mode_of(dev) | (dev->end.mode & MODE_STOPPED);
 	return VQB_OK;
 }
 

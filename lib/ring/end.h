@@ -110,6 +110,13 @@ VQB_INLINE uint16_t load_idx(const struct end *e, uint32_t mode)
 	return idx;
 }
 
+/* The own index, as a predecessor left it in memory. Never read but to go on from there. */
+static inline uint16_t load_own_idx(const struct end *e, uint32_t mode)
+{
+	end_invalidate(e, &e->own->idx, sizeof(e->own->idx), mode);
+	return order16(vqb_port_load16_acquire(&e->own->idx), mode);
+}
+
 VQB_INLINE void store_idx(struct end *e, uint32_t mode)
 {
 	if (mode & MODE_PLATFORM)

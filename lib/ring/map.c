@@ -4,7 +4,7 @@
 
 #define ACCESS_ALL ((uint32_t)(VQB_READ | VQB_WRITE))
 
-static bool extent_valid(const struct vqb_extent *e)
+bool map_extent_valid(const struct vqb_extent *e)
 {
 	return e->len && !range_wraps(e->addr, e->len) && e->host && e->access &&
 	       !(e->access & ~ACCESS_ALL) && !e->zero &&
@@ -16,10 +16,11 @@ int32_t vqb_memory_check(const struct vqb_memory *memory)
 	const struct vqb_extent *e = memory ? memory->sorted : NULL;
 
 	if (!memory || memory->struct_size != sizeof(*memory) || memory->zero ||
-	    (memory->count && !e) || (!memory->count && !memory->translate))
+	    (memory->count && !e) || (!memory->count && !memory->translate) ||
+	    (memory->log && memory->translate && !memory->locate))
 		return VQB_E_INVALID;
 	for (uint32_t i = 0; i < memory->count; i++) {
-		if (!extent_valid(&e[i]))
+		if (!map_extent_valid(&e[i]))
 			return VQB_E_INVALID;
 		/* The last byte of the one before lies below; its end may be 2^64. */
 		if (i && e[i - 1].addr + (e[i - 1].len - 1) >= e[i].addr)
@@ -83,7 +84,7 @@ void *map_search(struct map *map, uint64_t addr, uint32_t access, uint64_t *avai
 	if (!found || !extent_covers(found, addr, access)) {
 		if (!memory->translate ||
 		    memory->translate(memory->context, addr, access, &asked) ||
-		    !extent_valid(&asked) || !extent_covers(&asked, addr, access))
+		    !map_extent_valid(&asked) || !extent_covers(&asked, addr, access))
 			return NULL;
 		found = &asked;
 	}

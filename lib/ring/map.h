@@ -28,6 +28,9 @@ struct map {
 	const struct vqb_memory *memory;
 };
 
+/* What an extent of the array must be, and of a hook's answer. */
+bool map_extent_valid(const struct vqb_extent *e);
+
 void map_init(struct map *map, const struct vqb_memory *memory);
 
 /* As map_find, after the cache has missed. */

@@ -24,6 +24,11 @@ enum mode {
 	MODE_PLATFORM = 1 << 2, /* barriers of device strength */
 	MODE_CACHE = 1 << 3,    /* memory is not coherent */
 	MODE_IN_ORDER = 1 << 4,
+	/* of the device only */
+	MODE_TRACKING = 1 << 5, /* there is a tracking area */
+	MODE_LOG = 1 << 6,      /* the memory map has a log */
+	MODE_HOLDS = MODE_IN_ORDER | MODE_TRACKING,
+	MODE_FORMAT = MODE_BIG | MODE_CACHE, /* descriptors need more than a load */
 };
 
 enum desc_flag {

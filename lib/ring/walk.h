@@ -7,9 +7,9 @@
  * neither the bytes nor the pieces of a chain bound it, since both can be zero (K02, K14).
  *
  * There are two walks. The complete one knows every chain of every ring. The plain one knows the
- * usual chain of a plain ring: buffers that each lie in one of the two extents used last, in the
- * ring or in one table. At a descriptor that it does not know it hands what it has so far, and
- * that descriptor, to the complete one.
+ * usual chain of a ring that is little-endian and coherent: buffers that each lie in one of the two
+ * extents used last, in the ring or in one table. At a descriptor that it does not know it hands
+ * what it has so far, and that descriptor, to the complete one.
  */
 #ifndef RING_WALK_H
 #define RING_WALK_H
@@ -75,7 +75,7 @@ struct walk {
  */
 int32_t walk_chain(struct walk *w, uint32_t head, struct vqb_chain *chain);
 
-/* The same, faster, where the mode is MODE_PLAIN. */
+/* The same, faster, where the mode has nothing of MODE_FORMAT. */
 int32_t walk_plain(struct walk *w, uint32_t head, struct vqb_chain *chain);
 
 #endif

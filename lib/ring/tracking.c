@@ -1,0 +1,204 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * tracking.c: the tracking area: begun, gone on from, and kept up to date. See tracking.h.
+ *
+ * What a predecessor left is not believed: every head is compared with the ring's size before it
+ * is used, and nothing is followed further than the ring is long.
+ */
+#include "tracking.h"
+
+#define TRACKING_VERSION 1u
+
+/* A counter from here on was never reached by counting. */
+#define COUNTER_END (UINT64_C(1) << 63)
+
+bool tracking_usable(const struct vqb_tracking *config, uint32_t max_size)
+{
+	if (!config->host)
+		return !config->bytes;
+	return !((uintptr_t)config->host % sizeof(uint64_t)) &&
+	       config->bytes >= sizeof(struct tracking_area) + max_size * sizeof(struct tracked);
+}
+
+bool tracking_is_live(const struct tracking *t)
+{
+	return t->area && vqb_port_load16(&t->area->version);
+}
+
+/* The version comes last: until it is there, whoever comes after begins anew. */
+void tracking_clear(struct tracking *t, uint32_t size, uint16_t used)
+{
+	struct tracking_area *a = t->area;
+
+	tracking_forget(t);
+	vqb_port_store64(&a->features, 0);
+	vqb_port_store16_release(&a->desc_num, (uint16_t)size);
+	vqb_port_store16_release(&a->last_batch_head, 0);
+	vqb_port_store16_release(&a->used_idx, used);
+	for (uint32_t head = 0; head < size; head++) {
+		track(t, head, 0);
+		vqb_port_store16_release(&a->entry[head].next, 0);
+		vqb_port_store64(&a->entry[head].counter, 0);
+	}
+	t->counter = 0;
+	t->last = 0;
+	vqb_port_store16_release(&a->version, TRACKING_VERSION);
+}
+
+void tracking_link(struct tracking *t, struct positions p)
+{
+	uint16_t before = t->last;
+
+	for (; p.from != p.to; p.from++) {
+		uint16_t head = p.head[p.from & p.mask];
+
+		vqb_port_store16_release(&t->area->entry[head].next, before);
+		before = head;
+	}
+	vqb_port_store16_release(&t->area->last_batch_head, before);
+	t->last = before;
+}
+
+void tracking_settle(struct tracking *t, struct positions p)
+{
+	for (; p.from != p.to; p.from++)
+		track(t, p.head[p.from & p.mask], 0);
+	vqb_port_store16_release(&t->area->used_idx, (uint16_t)p.to);
+}
+
+/* ---- going on from what a predecessor left ---- */
+
+/* Bits 0 to 7 are the format's byte; what is in the padding is nobody's business. */
+static uint32_t inflight(const struct tracking *t, uint32_t head)
+{
+	return order16(vqb_port_load16(&t->area->entry[head].inflight), MODE_PLAIN) & 0xff;
+}
+
+static bool header_valid(const struct tracking_area *a, uint32_t size)
+{
+	return !vqb_port_load64(&a->features) && vqb_port_load16(&a->version) == TRACKING_VERSION &&
+	       vqb_port_load16(&a->desc_num) == size && vqb_port_load16(&a->last_batch_head) < size;
+}
+
+/* A ring of 32768 has its size in 16 bits, so an entry's flag and counter are all that is left. */
+static bool entries_valid(const struct tracking *t, uint32_t size)
+{
+	for (uint32_t head = 0; head < size; head++) {
+		uint32_t flag = inflight(t, head);
+
+		if (flag > 1 ||
+		    (flag && vqb_port_load64(&t->area->entry[head].counter) >= COUNTER_END))
+			return false;
+	}
+	return true;
+}
+
+/* Are the `n` heads of the last batch inside the ring, and all different? `seen` is scratch. */
+static bool batch_valid(const struct tracking *t, uint32_t size, uint32_t n, uint16_t *seen)
+{
+	uint32_t head = vqb_port_load16(&t->area->last_batch_head);
+
+	memset(seen, 0, size * sizeof(*seen));
+	while (n--) {
+		if (head >= size || seen[head])
+			return false;
+		seen[head] = 1;
+		head = vqb_port_load16(&t->area->entry[head].next);
+	}
+	return true;
+}
+
+/* The last batch is in the used ring, so its chains are the driver's again. */
+static void mend_batch(struct tracking *t, uint32_t size, uint16_t used, const uint16_t *in_batch)
+{
+	for (uint32_t head = 0; head < size; head++)
+		if (in_batch[head])
+			track(t, head, 0);
+	vqb_port_store16_release(&t->area->used_idx, used);
+}
+
+/* A list of heads that begins at some position of a round array, to be sorted by counter. */
+struct list {
+	const struct tracking_area *area;
+	uint16_t *head;
+	uint32_t mask, from;
+};
+
+static uint16_t *list_at(const struct list *l, uint32_t i)
+{
+	return &l->head[(l->from + i) & l->mask];
+}
+
+static uint64_t list_key(const struct list *l, uint32_t i)
+{
+	return vqb_port_load64(&l->area->entry[*list_at(l, i)].counter);
+}
+
+static void list_swap(const struct list *l, uint32_t i, uint32_t j)
+{
+	uint16_t head = *list_at(l, i);
+
+	*list_at(l, i) = *list_at(l, j);
+	*list_at(l, j) = head;
+}
+
+static void sift_down(const struct list *l, uint32_t i, uint32_t n)
+{
+	for (;;) {
+		uint32_t child = 2 * i + 1;
+
+		if (child >= n)
+			return;
+		if (child + 1 < n && list_key(l, child) < list_key(l, child + 1))
+			child++;
+		if (list_key(l, i) >= list_key(l, child))
+			return;
+		list_swap(l, i, child);
+		i = child;
+	}
+}
+
+/* Heap sort: in place, and no order of the input makes it slow. */
+static void list_sort(const struct list *l, uint32_t n)
+{
+	for (uint32_t i = n / 2; i-- > 0;)
+		sift_down(l, i, n);
+	while (n > 1) {
+		list_swap(l, 0, --n);
+		sift_down(l, 0, n);
+	}
+}
+
+/* Lists the heads in flight by counter. False: two have the same. */
+static bool list_in_flight(struct tracking *t, const struct list *l, uint32_t size, uint32_t *count)
+{
+	uint32_t n = 0;
+
+	for (uint32_t head = 0; head < size; head++)
+		if (inflight(t, head) && n < size)
+			*list_at(l, n++) = (uint16_t)head;
+	list_sort(l, n);
+	for (uint32_t i = 1; i < n; i++)
+		if (list_key(l, i - 1) >= list_key(l, i))
+			return false;
+	t->counter = n ? list_key(l, n - 1) + 1 : 0;
+	*count = n;
+	return true;
+}
+
+int32_t tracking_load(struct tracking *t, uint32_t size, uint16_t used, uint16_t *order,
+		      uint32_t *count)
+{
+	struct list l = { .area = t->area, .head = order, .mask = size - 1, .from = used };
+	uint32_t batch;
+
+	if (!header_valid(t->area, size) || !entries_valid(t, size))
+		return VQB_E_INVALID;
+	batch = (uint16_t)(used - vqb_port_load16(&t->area->used_idx));
+	if (batch > size || !batch_valid(t, size, batch, order))
+		return VQB_E_INVALID;
+	if (batch)
+		mend_batch(t, size, used, order);
+	t->last = vqb_port_load16(&t->area->last_batch_head);
+	return list_in_flight(t, &l, size, count) ? VQB_OK : VQB_E_INVALID;
+}
