@@ -28,6 +28,8 @@
  *
  * Where FLUSH was offered but not accepted, each write is durable before it completes.
  *
+ * Where the ring's memory map has a log of dirty pages, it is told of data and status.
+ *
  * A chain that names memory which isn't mapped, or has more pieces than the queue has room for in
  * all, comes back with length 0 as well. A ring that is BROKEN stays so until it is reset: run
  * then answers nothing but what is owed, and vqb_device_state tells why.

@@ -38,7 +38,9 @@ struct vqb_blk_queue {
 	struct vqb_io **waiting_end;
 	uint32_t idles, in_backend;
 	uint32_t want; /* pieces that the next chain is known to take, at least */
-	uint8_t write_flags, zero[3];
+	uint8_t write_flags;
+	uint8_t logs; /* the ring's memory map has a log; looked up on entry, as the map may change */
+	uint8_t zero[2];
 	struct blk_arena arena;
 	struct vqb_blk_queue_counters counters;
 	struct vqb_chain chain[BATCH];
@@ -155,6 +157,25 @@ int32_t vqb_blk_queue_accept(struct vqb_blk_queue *queue, uint64_t features)
 	return VQB_OK;
 }
 
+/* ---- the log of dirty pages ---- */
+
+static void log_bytes(struct vqb_blk_queue *queue, void *base, size_t bytes)
+{
+	const struct vqb_piece piece = { .base = base, .len = bytes };
+
+	vqb_device_log(queue->ring, &piece, 1, bytes);
+}
+
+/*
+ * The backend is done with an io: whatever its result, it may have written to every byte. That
+ * holds for one that comes too late as well.
+ */
+static VQB_COLD void log_read(struct vqb_blk_queue *queue, const struct vqb_io *io)
+{
+	if (io->op == VQB_BLK_IN)
+		vqb_device_log(queue->ring, io->piece, io->pieces, io->bytes);
+}
+
 /* ---- the end of a request ---- */
 
 /* Status, then length: `filled` bytes of the writable data are good. */
@@ -164,6 +185,8 @@ static void answer(struct vqb_blk_queue *queue, struct vqb_ticket ticket, uint8_
 	if (code != VQB_BLK_S_OK)
 		queue->counters.failed++;
 	*status = code;
+	if (VQB_UNLIKELY(queue->logs))
+		log_bytes(queue, status, 1);
 	vqb_device_put(queue->ring, ticket, vqb_blk_written(in_bytes, filled));
 }
 
@@ -243,6 +266,8 @@ static void finish(struct vqb_blk_queue *queue, struct request *request)
 	uint64_t filled = request->done;
 	uint8_t code = VQB_BLK_S_OK;
 
+	if (VQB_UNLIKELY(queue->logs))
+		log_read(queue, io);
 	if (is_late(queue, request)) {
 		free_request(queue, request);
 		return;
@@ -384,7 +409,7 @@ static int transfer_is_good(const struct vqb_blk_queue *queue, const struct vqb_
 	return !vqb_blk_check(device->capacity, device->block_size, from->sector, bytes);
 }
 
-static uint8_t give_id(const struct vqb_blk_queue *queue, const struct vqb_blk_request *from)
+static uint8_t give_id(struct vqb_blk_queue *queue, const struct vqb_blk_request *from)
 {
 	const uint8_t *id = queue->device->id;
 	uint32_t i;
@@ -397,6 +422,8 @@ static uint8_t give_id(const struct vqb_blk_queue *queue, const struct vqb_blk_r
 		memcpy(from->in[i].base, id, from->in[i].len);
 		id += from->in[i].len;
 	}
+	if (VQB_UNLIKELY(queue->logs))
+		vqb_device_log(queue->ring, from->in, from->ins, from->in_bytes);
 	return VQB_BLK_S_OK;
 }
 
@@ -523,6 +550,7 @@ static enum stop serve(struct vqb_blk_queue *queue, uint32_t budget)
 	enum stop stop;
 	uint32_t ended;
 
+	queue->logs = (uint8_t)vqb_device_logs(queue->ring);
 	do {
 		vqb_backend_plug(queue->backend);
 		stop = drain(queue, &budget);
@@ -559,6 +587,7 @@ uint32_t vqb_blk_queue_poll(struct vqb_blk_queue *queue, uint32_t budget)
 
 int32_t vqb_blk_queue_quiesce(struct vqb_blk_queue *queue)
 {
+	queue->logs = (uint8_t)vqb_device_logs(queue->ring);
 	collect(queue);
 	vqb_backend_plug(queue->backend);
 	resubmit(queue);
