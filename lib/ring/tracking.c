@@ -93,7 +93,10 @@ static bool entries_valid(const struct tracking *t, uint32_t size)
 	return true;
 }
 
-/* Are the `n` heads of the last batch inside the ring, and all different? `seen` is scratch. */
+/*
+ * Are the `n` heads of the last batch inside the ring, and all different, so not more than it is
+ * long either? `seen` is scratch.
+ */
 static bool batch_valid(const struct tracking *t, uint32_t size, uint32_t n, uint16_t *seen)
 {
 	uint32_t head = vqb_port_load16(&t->area->last_batch_head);
@@ -195,7 +198,7 @@ int32_t tracking_load(struct tracking *t, uint32_t size, uint16_t used, uint16_t
 	if (!header_valid(t->area, size) || !entries_valid(t, size))
 		return VQB_E_INVALID;
 	batch = (uint16_t)(used - vqb_port_load16(&t->area->used_idx));
-	if (batch > size || !batch_valid(t, size, batch, order))
+	if (!batch_valid(t, size, batch, order))
 		return VQB_E_INVALID;
 	if (batch)
 		mend_batch(t, size, used, order);
