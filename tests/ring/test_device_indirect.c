@@ -175,6 +175,50 @@ static void test_limit_counts_plain_descriptors_and_entries_together(void **stat
 	bench_take_bad(b, VQB_RULE_LOOP);
 }
 
+/* Shows: SR-DEV-02 K01 */
+static void test_limit_above_the_ring_counts_both_as_well(void **state)
+{
+	static const struct {
+		unsigned plain, entries;
+		uint32_t rule;
+	} row[] = {
+		{ 0, 1024, VQB_RULE_NONE }, { 1, 1023, VQB_RULE_NONE }, { 7, 1017, VQB_RULE_NONE },
+		{ 1, 1024, VQB_RULE_LOOP }, { 7, 1018, VQB_RULE_LOOP },
+	};
+
+	for (unsigned i = 0; i < sizeof(row) / sizeof(row[0]); i++) {
+		struct bench *b = bench_plan(state, 8, INDIRECT);
+
+		b->config.max_chain = 1024;
+		bench_start(b);
+		bench_table(b, TABLE, row[i].entries, DATA, 1, 0);
+		for (unsigned d = 0; d < row[i].plain; d++)
+			bench_desc(b, d, DATA, 1, RAW_NEXT, d + 1);
+		refer(b, row[i].plain, TABLE, 16 * row[i].entries);
+		bench_offer(b, 0);
+		if (row[i].rule)
+			bench_take_bad(b, row[i].rule);
+		else
+			assert_int_equal(bench_take_one(b)->readable, 1024);
+	}
+}
+
+/* A limit above the ring's size is one for tables: the ring's own descriptors are not more. */
+static void test_limit_above_the_ring_lets_no_loop_through(void **state)
+{
+	struct bench *b = bench_plan(state, 4, INDIRECT);
+	struct vqb_device_counters counters;
+
+	b->config.max_chain = 32768;
+	bench_start(b);
+	for (unsigned d = 0; d < 4; d++)
+		bench_desc(b, d, DATA, 1, RAW_NEXT, (d + 1) % 4);
+	bench_offer(b, 2);
+	bench_take_bad(b, VQB_RULE_LOOP);
+	vqb_device_read_counters(b->dev, &counters);
+	assert_true(counters.descriptors <= 5);
+}
+
 /* Shows: K01 SR-DEV-31 */
 static void test_looped_table_ends(void **state)
 {
@@ -334,6 +378,8 @@ int main(void)
 		bench_test(test_table_limit_is_the_ring_where_init_says_nothing),
 		bench_test(test_table_over_the_limit_is_bad_though_one_entry_is_used),
 		bench_test(test_limit_counts_plain_descriptors_and_entries_together),
+		bench_test(test_limit_above_the_ring_counts_both_as_well),
+		bench_test(test_limit_above_the_ring_lets_no_loop_through),
 		bench_test(test_looped_table_ends),
 		bench_test(test_next_outside_the_table_is_bad_though_inside_the_ring),
 		bench_test(test_next_at_the_end_of_the_table_is_bad),

@@ -222,6 +222,28 @@ static void test_each_of_three_generations_ends_with_its_chains(void **state)
 }
 
 /* Generations are numbers that go round. */
+/* What is held back under IN_ORDER has been written, and needs its memory no longer. */
+static void test_chain_that_is_held_back_frees_its_generation(void **state)
+{
+	struct bench *b = bench_open(state, 8, VQB_FEATURE(VQB_F_IN_ORDER));
+	struct vqb_ticket first, second;
+
+	bench_offer_writable(b, 1);
+	bench_offer_writable(b, 2);
+	first = bench_take_ticket(b);
+	regenerate(b, 2);
+	second = bench_take_ticket(b);
+	regenerate(b, 3);
+	assert_int_equal(oldest(b), 1);
+	bench_put(b, second, 16);
+	assert_int_equal(oldest(b), 1);
+	assert_int_equal(vqb_device_untake(b->dev, first), VQB_E_INVALID);
+	bench_put(b, first, 16);
+	assert_int_equal(oldest(b), 3);
+	vqb_device_expose(b->dev);
+	bench_assert_used(b, 0, 2, 16);
+}
+
 static void test_generations_go_round(void **state)
 {
 	struct bench *b = bench_open(state, 8, 0);
@@ -273,6 +295,7 @@ int main(void)
 		bench_test(test_newer_chains_do_not_free_an_old_generation),
 		bench_test(test_untake_frees_a_generation_too),
 		bench_test(test_each_of_three_generations_ends_with_its_chains),
+		bench_test(test_chain_that_is_held_back_frees_its_generation),
 		bench_test(test_generations_go_round),
 		bench_test(test_reset_lets_go_of_old_generations),
 		bench_test(test_queue_without_a_ring_takes_a_map),

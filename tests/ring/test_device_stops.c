@@ -197,6 +197,51 @@ static void test_mended_map_cures_a_fault(void **state)
 	bench_assert_piece(&b->chain[0].piece[0], more + 0x500, 16);
 }
 
+/* An address that the hook does not know yet, as an IOMMU that has yet to be asked. */
+static int32_t learning_hook(void *context, uint64_t addr, uint32_t access, struct vqb_extent *out)
+{
+	static uint8_t more[0x1000];
+
+	(void)access;
+	*out = (struct vqb_extent){ END, sizeof(more), more, VQB_READ | VQB_WRITE, 0 };
+	assert_true(addr >= END);
+	return *(const int *)context ? VQB_OK : VQB_E_FAULT;
+}
+
+static void test_hook_that_has_learnt_the_address_cures_a_fault(void **state)
+{
+	struct bench *b = bench_plan(state, 8, INDIRECT);
+	int knows = 0;
+
+	b->memory.translate = learning_hook;
+	b->memory.context = &knows;
+	bench_start(b);
+	bench_desc(b, 3, END, 16, RAW_INDIRECT, 0);
+	bench_offer(b, 3);
+	for (unsigned i = 0; i < 2; i++) {
+		assert_faults_at(b, END, VQB_READ);
+		assert_int_equal(vqb_device_in_flight(b->dev), 0);
+	}
+	knows = 1;
+	assert_int_equal(bench_take_one(b)->readable, 0);
+	assert_int_equal(b->chain[0].ticket.head, 3);
+}
+
+static void test_map_that_changes_nothing_for_it_does_not_cure_a_fault(void **state)
+{
+	struct bench *b = bench_open(state, 8, 0);
+
+	offer_unmapped(b, 3);
+	for (unsigned i = 0; i < 3; i++) {
+		assert_faults_at(b, END + 0x500, VQB_WRITE);
+		b->memory.generation++;
+		assert_int_equal(vqb_device_set_memory(b->dev, &b->memory), VQB_OK);
+		assert_int_equal(vqb_device_oldest_generation(b->dev), b->memory.generation);
+	}
+	assert_int_equal(vqb_device_reject(b->dev, &b->chain[0]), VQB_OK);
+	assert_int_equal(b->chain[0].ticket.head, 3);
+}
+
 static void test_what_stopped_is_still_to_be_had(void **state)
 {
 	struct bench *b = bench_open(state, 8, 0);
@@ -336,6 +381,8 @@ int main(void)
 		bench_test(test_chains_before_a_fault_are_good),
 		bench_test(test_retry_after_a_fault_walks_anew),
 		bench_test(test_mended_map_cures_a_fault),
+		bench_test(test_hook_that_has_learnt_the_address_cures_a_fault),
+		bench_test(test_map_that_changes_nothing_for_it_does_not_cure_a_fault),
 		bench_test(test_what_stopped_is_still_to_be_had),
 		bench_test(test_reject_consumes_what_take_left),
 		bench_test(test_reject_after_want_of_room),
