@@ -438,18 +438,35 @@ VQB_INLINE struct sums write_chain(struct desc *table, uint32_t at, const struct
 	return sums;
 }
 
-/* The same in the runs that begin at `head`, which may also go round the end of the ring. */
-static VQB_COLD struct sums write_scattered(struct vqb_driver *drv, uint32_t head,
-					    const struct vqb_segment *seg, uint32_t readable,
-					    uint32_t writable)
+/* What a request amounts to, its segments checked and not written. */
+static VQB_COLD struct sums sum_segments(const struct vqb_segment *seg, uint32_t readable,
+					 uint32_t writable)
+{
+	struct sums sums = { 0 };
+
+	for (uint32_t i = 0; i < readable + writable; i++) {
+		uint64_t len = segment_len(&seg[i]);
+
+		sums.wrong |= !len;
+		sums.bytes += len;
+		sums.readable += i < readable ? len : 0;
+	}
+	return sums;
+}
+
+/*
+ * Writes segments that were checked into the runs that begin at `head`, which may also go round the
+ * end of the ring.
+ */
+static VQB_COLD void write_scattered(struct vqb_driver *drv, uint32_t head,
+				     const struct vqb_segment *seg, uint32_t readable,
+				     uint32_t writable)
 {
 	uint32_t run = head, done = 0, n = readable + writable;
-	struct sums sums = { 0 };
 
 	for (uint32_t i = 0; i < n; i++) {
 		uint32_t at = index_after(drv, run, done++);
 		uint32_t flags = i < readable ? 0 : DESC_WRITE, next = 0;
-		uint64_t len = segment_len(&seg[i]);
 
 		if (done == drv->slot[run].run) {
 			run = drv->slot[run].next_run;
@@ -459,17 +476,13 @@ static VQB_COLD struct sums write_scattered(struct vqb_driver *drv, uint32_t hea
 			flags |= DESC_NEXT;
 			next = index_after(drv, run, done);
 		}
-		sums.wrong |= !len;
-		sums.bytes += len;
-		sums.readable += flags & DESC_WRITE ? 0 : len;
-		store_desc(&drv->desc[at], seg[i].addr, desc_rest((uint32_t)len, flags, next),
+		store_desc(&drv->desc[at], seg[i].addr, desc_rest(seg[i].len, flags, next),
 			   drv->end.mode);
 		end_flush(&drv->end, &drv->desc[at], sizeof(struct desc), drv->end.mode);
 	}
-	return sums;
 }
 
-/* The status of a request whose segments were written. */
+/* The status of a request whose segments were looked at. */
 VQB_INLINE int32_t sums_status(const struct sums *sums)
 {
 	if (VQB_UNLIKELY(sums->wrong))
@@ -493,20 +506,21 @@ VQB_INLINE void lend(struct vqb_driver *drv, uint32_t head, uint32_t held, const
 	drv->end.next = next + 1;
 }
 
+/*
+ * The segments are checked first: what is taken from the front of the free runs could only be put
+ * back at their end, out of turn.
+ */
 static VQB_COLD int32_t add_scattered(struct vqb_driver *drv, const struct vqb_segment *seg,
 				      uint32_t readable, uint32_t writable, void *token)
 {
-	uint32_t n = readable + writable, head = runs_take_all(drv, n);
-	struct sums sums = write_scattered(drv, head, seg, readable, writable);
+	struct sums sums = sum_segments(seg, readable, writable);
+	uint32_t n = readable + writable, head;
 	int32_t status = sums_status(&sums);
 
-	if (status) {
-		struct returned back = { 0 };
-
-		runs_give(drv, head, &back);
-		runs_give_end(drv, &back);
+	if (status)
 		return status;
-	}
+	head = runs_take_all(drv, n);
+	write_scattered(drv, head, seg, readable, writable);
 	drv->count.descriptors += n;
 	lend(drv, head, HELD_DIRECT, &sums, token, drv->end.mode);
 	return VQB_OK;

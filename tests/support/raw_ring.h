@@ -2,7 +2,7 @@
 /*
  * raw_ring.h: a split ring written and read byte by byte, straight from the format and with
  * nothing of the library, so that each side is tested against the format and not against the
- * other side. All words are little-endian.
+ * other side. Words are little-endian, unless a test sets raw_big.
  */
 #ifndef TESTS_RAW_RING_H
 #define TESTS_RAW_RING_H
@@ -18,12 +18,21 @@ struct raw_ring {
 	unsigned size;
 };
 
+/* Set: all words are big-endian, as in the ring of a big-endian legacy guest. */
+static int raw_big;
+
+/* Bits to the right of byte `i` of a word. */
+static inline unsigned raw_shift(unsigned i, unsigned bytes)
+{
+	return 8 * (raw_big ? bytes - 1 - i : i);
+}
+
 static inline void poke(void *at, uint64_t v, unsigned bytes)
 {
 	uint8_t *p = (uint8_t *)at;
 
 	for (unsigned i = 0; i < bytes; i++)
-		p[i] = (uint8_t)(v >> (8 * i));
+		p[i] = (uint8_t)(v >> raw_shift(i, bytes));
 }
 
 static inline uint64_t peek(const void *at, unsigned bytes)
@@ -32,7 +41,7 @@ static inline uint64_t peek(const void *at, unsigned bytes)
 	uint64_t v = 0;
 
 	for (unsigned i = 0; i < bytes; i++)
-		v |= (uint64_t)p[i] << (8 * i);
+		v |= (uint64_t)p[i] << raw_shift(i, bytes);
 	return v;
 }
 
