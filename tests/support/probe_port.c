@@ -5,3 +5,4 @@
 void (*probe_load)(const void *p, unsigned bytes);
 void (*probe_store)(const void *p, uint64_t v, unsigned bytes);
 unsigned long probe_fences;
+void (*probe_fenced)(enum probe_fence_kind kind);

@@ -2,7 +2,8 @@
 /*
  * probe_port.h: the port of a test-only build of the core (vqblk-probe). Every single-fetch load
  * first tells probe_load where it reads, so that a test can count loads, and change the memory
- * under the reader between two of them, as a hostile peer would; every fence is counted.
+ * under the reader between two of them, as a hostile peer would; every fence is counted, and told to
+ * probe_fenced.
  */
 #ifndef TESTS_PROBE_PORT_H
 #define TESTS_PROBE_PORT_H
@@ -14,13 +15,42 @@
 extern void (*probe_load)(const void *p, unsigned bytes);
 /* Called before each store of `bytes` at `p`; `v` is what a peer reads there. NULL: not told. */
 extern void (*probe_store)(const void *p, uint64_t v, unsigned bytes);
-/* Full fences since the test set it to 0. */
+enum probe_fence_kind { PROBE_FULL, PROBE_DEVICE, PROBE_DEVICE_READ, PROBE_DEVICE_WRITE };
+
+/* Full fences for a CPU (PROBE_FULL) since the test set it to 0. */
 extern unsigned long probe_fences;
+/* Called after each fence, of any kind. NULL: not told. */
+extern void (*probe_fenced)(enum probe_fence_kind kind);
+
+static inline void probe_fence_done(enum probe_fence_kind kind)
+{
+	if (probe_fenced)
+		probe_fenced(kind);
+}
 
 static inline void probe_fence(void)
 {
 	probe_fences++;
 	vqb_port_fence();
+	probe_fence_done(PROBE_FULL);
+}
+
+static inline void probe_device_fence(void)
+{
+	vqb_port_device_fence();
+	probe_fence_done(PROBE_DEVICE);
+}
+
+static inline void probe_device_read_fence(void)
+{
+	vqb_port_device_read_fence();
+	probe_fence_done(PROBE_DEVICE_READ);
+}
+
+static inline void probe_device_write_fence(void)
+{
+	vqb_port_device_write_fence();
+	probe_fence_done(PROBE_DEVICE_WRITE);
 }
 
 /* A wire word of so many bytes, as it lies in memory, as the number that it stands for. */
@@ -56,6 +86,9 @@ PROBE_STORE(uint32_t, store32, 4)
 PROBE_STORE(uint64_t, store64, 8)
 
 #define vqb_port_fence probe_fence
+#define vqb_port_device_fence probe_device_fence
+#define vqb_port_device_read_fence probe_device_read_fence
+#define vqb_port_device_write_fence probe_device_write_fence
 #define vqb_port_load8 probe_load8
 #define vqb_port_load16 probe_load16
 #define vqb_port_load16_acquire probe_load16_acquire
