@@ -190,6 +190,8 @@ static int32_t find_ring(struct vqb_device *dev, const struct vqb_ring_at *ring)
 		dev->rules.most = dev->rules.max_pieces;
 	dev->rules.indirect = ring_has(ring->features, VQB_F_INDIRECT_DESC);
 	attach_parts(dev, &parts);
+	/* An old line of it, flushed with a new entry, would put old neighbours back, too. */
+	end_invalidate(&dev->end, parts.used, VQB_USED_BYTES(ring->size), mode_of(dev));
 	return VQB_OK;
 }
 

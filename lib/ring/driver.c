@@ -892,6 +892,8 @@ static bool ring_stands_at(const struct vqb_driver *drv, const struct vqb_ring *
 	uint32_t mode = ring_mode(ring->flags, ring->features, drv->end.cache);
 	const struct ring_head *avail = ring->avail, *used = ring->used;
 
+	/* All of the own ring: an old line, flushed with a new entry, would put old neighbours back. */
+	end_invalidate(&drv->end, avail, VQB_AVAIL_BYTES(ring->size), mode);
 	end_invalidate(&drv->end, &used->idx, sizeof(used->idx), mode);
 	return load16(&avail->idx, mode) == idx && load16(&used->idx, mode) == idx;
 }

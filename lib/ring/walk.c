@@ -19,13 +19,33 @@ static int32_t fault(struct walk *w, uint64_t addr, uint32_t access)
 	return VQB_E_FAULT;
 }
 
+/* Forgets what the cache holds of an entry, piece by piece. */
+static void invalidate_cut(struct walk *w, uint64_t addr, uint64_t len)
+{
+	const struct vqb_cache_ops *cache = w->rules->cache;
+	uint64_t avail;
+
+	while (len) {
+		const void *at = map_find(w->map, addr, VQB_READ, &avail);
+
+		if (!at)
+			return;
+		avail = avail < len ? avail : len;
+		cache->invalidate(cache->context, at, (size_t)avail);
+		addr += avail;
+		len -= avail;
+	}
+}
+
 /* An entry of a table that is cut or not aligned, but was found to be mapped. */
 static bool fetch_cut(struct walk *w, struct copy *d)
 {
-	const struct table *t = &w->table;
 	struct desc raw;
+	uint64_t addr = w->table.addr + sizeof(raw) * (uint64_t)d->at;
 
-	if (!map_read(w->map, t->addr + sizeof(raw) * (uint64_t)d->at, &raw, sizeof(raw)))
+	if (w->rules->cache)
+		invalidate_cut(w, addr, sizeof(raw));
+	if (!map_read(w->map, addr, &raw, sizeof(raw)))
 		return false;
 	d->addr = order64(raw.addr.raw, w->rules->mode);
 	d->rest = rest_order(raw.rest.raw, w->rules->mode);
