@@ -76,7 +76,7 @@ enum vqb_ring_flag {
 	VQB_RING_BIG_ENDIAN = 1,
 };
 
-/* A ring as the driver sees it. `index` is the queue's number; `zero` must be 0. */
+/* A ring as the driver sees it. `index` is the queue's number, up to 65535; `zero` must be 0. */
 struct vqb_ring {
 	uint32_t size, index;
 	uint32_t flags; /* enum vqb_ring_flag */

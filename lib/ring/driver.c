@@ -86,7 +86,8 @@ _Static_assert(DRIVER_FIXED <= 512, "VQB_DRIVER_BYTES");
 
 static bool ring_usable(const struct vqb_ring *ring, uint32_t max_size)
 {
-	return ring->size <= max_size && ring->desc && ring->avail && ring->used &&
+	return ring->size <= max_size && ring->index <= UINT16_MAX && ring->desc && ring->avail &&
+	       ring->used &&
 	       ring_valid(ring->size, ring->flags, ring->zero, ring->features,
 			  (uintptr_t)ring->desc, (uintptr_t)ring->avail, (uintptr_t)ring->used);
 }
@@ -882,6 +883,7 @@ int32_t vqb_driver_save(const struct vqb_driver *drv, struct vqb_driver_saved *s
 		return drv->state;
 	if (vqb_driver_in_flight(drv))
 		return VQB_E_BUSY;
+	*saved = (struct vqb_driver_saved){ .desc = (uint16_t)drv->free.at };
 	saved->avail = saved->used = (uint16_t)drv->end.cursor;
 	return VQB_OK;
 }
@@ -901,13 +903,15 @@ static bool ring_stands_at(const struct vqb_driver *drv, const struct vqb_ring *
 int32_t vqb_driver_restore(struct vqb_driver *drv, const struct vqb_ring *ring,
 			   const struct vqb_driver_saved *saved)
 {
-	if (!ring_usable(ring, drv->max_size) || saved->avail != saved->used)
+	if (!ring_usable(ring, drv->max_size) || saved->avail != saved->used ||
+	    saved->desc >= ring->size || saved->zero)
 		return VQB_E_INVALID;
 	if (vqb_driver_in_flight(drv))
 		return VQB_E_BUSY;
 	if (!ring_stands_at(drv, ring, saved->avail))
 		return VQB_E_INVALID;
 	ring_attach(drv, ring, saved->avail);
+	drv->free.at = drv->batch.oldest = saved->desc;
 	return VQB_OK;
 }
 

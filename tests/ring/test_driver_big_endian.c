@@ -210,7 +210,7 @@ static void test_the_devices_wishes(void **state)
 
 static void test_restore_reads_big_endian_indices(void **state)
 {
-	struct vqb_driver_saved saved, wrong = { 0x0201, 0x0201 };
+	struct vqb_driver_saved saved, wrong = { .avail = 0x0201, .used = 0x0201 };
 	struct bench b;
 
 	(void)state;
