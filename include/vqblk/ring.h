@@ -83,7 +83,8 @@ struct vqb_ring {
 	uint32_t zero;
 	/*
 	 * As negotiated. Bits of the device type are ignored; of the others only those of
-	 * VQB_RING_FEATURES are allowed, since another might change the format.
+	 * VQB_RING_FEATURES are allowed, and VQB_F_ANY_LAYOUT where VQB_F_VERSION_1 is missing,
+	 * since another might change the format.
 	 */
 	uint64_t features;
 	void *desc, *avail, *used;
@@ -128,6 +129,8 @@ static inline int32_t vqb_ring_place_at(struct vqb_ring_at *ring, uint64_t block
 
 /* Bit numbers, as the specification has them. */
 enum vqb_feature {
+	VQB_F_NOTIFY_ON_EMPTY = 24, /* legacy */
+	VQB_F_ANY_LAYOUT = 27,      /* legacy */
 	VQB_F_INDIRECT_DESC = 28,
 	VQB_F_EVENT_IDX = 29,
 	VQB_F_VERSION_1 = 32,
@@ -191,6 +194,30 @@ VQB_API uint64_t vqb_features_mask(uint64_t available, uint64_t wanted,
  */
 VQB_API int32_t vqb_features_check(uint64_t offered, uint64_t accepted,
 				   const struct vqb_feature_rule *rule, uint32_t rules);
+
+/*
+ * Legacy: what a peer from before VQB_F_VERSION_1 negotiates, in 32 bits. There is no third way: a
+ * driver whose device offers VERSION_1 uses the two functions above, another one these (or gives
+ * up), and so does a device for a driver that comes through its legacy interface or, where there is
+ * one set of registers for both, does not accept VERSION_1. The ring of such a queue lies in one
+ * block (vqb_ring_layout), is as large as the device says, and in the guest's byte order
+ * (VQB_RING_BIG_ENDIAN); its used lengths are best not relied on.
+ *
+ * ANY_LAYOUT ("nothing is presumed of where a request is cut into descriptors") is the only ring
+ * feature besides those that a modern queue has, too. NOTIFY_ON_EMPTY is never offered, since the
+ * device would have to overrule a driver that wants no notification.
+ */
+#define VQB_LEGACY_FEATURES                                                                        \
+	(VQB_FEATURE(VQB_F_ANY_LAYOUT) | VQB_FEATURE(VQB_F_INDIRECT_DESC) |                        \
+	 VQB_FEATURE(VQB_F_EVENT_IDX))
+
+/* As vqb_features_mask; what is taken whether wanted or not is ANY_LAYOUT. */
+VQB_API uint64_t vqb_features_mask_legacy(uint64_t available, uint64_t wanted,
+					  const struct vqb_feature_rule *rule, uint32_t rules);
+
+/* As vqb_features_check. VQB_E_INVALID also where `accepted` has VERSION_1, or any bit above 31. */
+VQB_API int32_t vqb_features_check_legacy(uint64_t offered, uint64_t accepted,
+					  const struct vqb_feature_rule *rule, uint32_t rules);
 
 /* ---- memory that is not coherent ---- */
 

@@ -45,3 +45,23 @@ int32_t vqb_features_check(uint64_t offered, uint64_t accepted, const struct vqb
 		return VQB_E_INVALID;
 	return VQB_OK;
 }
+
+/* A legacy peer has 32 bits. */
+#define LEGACY_BITS UINT64_C(0xffffffff)
+
+uint64_t vqb_features_mask_legacy(uint64_t available, uint64_t wanted,
+				  const struct vqb_feature_rule *rule, uint32_t rules)
+{
+	uint64_t known = VQB_LEGACY_FEATURES | (VQB_TYPE_FEATURES & LEGACY_BITS);
+
+	wanted |= VQB_FEATURE(VQB_F_ANY_LAYOUT);
+	return closed(available & wanted & known, rule, rules);
+}
+
+int32_t vqb_features_check_legacy(uint64_t offered, uint64_t accepted,
+				  const struct vqb_feature_rule *rule, uint32_t rules)
+{
+	if (accepted & ~(offered & LEGACY_BITS) || closed(accepted, rule, rules) != accepted)
+		return VQB_E_INVALID;
+	return VQB_OK;
+}

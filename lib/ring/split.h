@@ -192,6 +192,14 @@ static inline bool ring_has(uint64_t features, uint32_t bit)
 	return features >> bit & 1;
 }
 
+/* The bits of the ring's range that a ring may have. */
+static inline uint64_t ring_features(uint64_t negotiated)
+{
+	bool legacy = !ring_has(negotiated, VQB_F_VERSION_1);
+
+	return VQB_RING_FEATURES | (legacy ? VQB_FEATURE(VQB_F_ANY_LAYOUT) : 0);
+}
+
 /*
  * A ring's own checks, the same for host pointers and guest addresses. A feature of the ring's
  * range that is not known here might change the format, so it is refused rather than ignored.
@@ -203,7 +211,7 @@ static inline bool ring_valid(uint32_t size, uint32_t flags, uint32_t zero, uint
 	    (flags && ring_has(features, VQB_F_VERSION_1)))
 		return false;
 	return ring_size_valid(size) && !zero &&
-	       !(features & ~(VQB_RING_FEATURES | VQB_TYPE_FEATURES)) && !(desc % 16) &&
+	       !(features & ~(ring_features(features) | VQB_TYPE_FEATURES)) && !(desc % 16) &&
 	       !(avail % 2) && !(used % 4);
 }
 

@@ -162,7 +162,7 @@ static void test_other_bits_of_the_ring_are_refused(void **state)
 		uint64_t known = VQB_TYPE_FEATURES | VQB_RING_FEATURES;
 		int32_t status = known >> bit & 1 ? VQB_OK : VQB_E_INVALID;
 
-		b->config.ring.features = VQB_FEATURE(bit);
+		b->config.ring.features = VQB_FEATURE(bit) | VQB_FEATURE(VQB_F_VERSION_1);
 		assert_int_equal(vqb_device_reset(b->dev, &b->config.ring), status);
 		assert_int_equal(vqb_device_size(&b->config) != 0, status == VQB_OK);
 	}

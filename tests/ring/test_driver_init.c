@@ -301,7 +301,7 @@ static void test_other_bits_of_the_ring_are_refused(void **state)
 	for (unsigned bit = 0; bit < 64; bit++) {
 		uint64_t known = VQB_TYPE_FEATURES | VQB_RING_FEATURES;
 
-		config.ring.features = VQB_FEATURE(bit);
+		config.ring.features = VQB_FEATURE(bit) | VQB_FEATURE(VQB_F_VERSION_1);
 		assert_int_equal(vqb_driver_size(&config) != 0, known >> bit & 1);
 	}
 	bench_free_ring(&config.ring);

@@ -67,7 +67,7 @@ static void test_event_word_has_its_room(void **state)
 	assert_int_equal(at.end, 4096 + 70);
 }
 
-/* Shows: K17 */
+/* Shows: K17 LEG-DRV-06 LEG-ANY-06 */
 static void test_legacy_layout_is_that_of_the_format(void **state)
 {
 	static const uint32_t rows[][3] = {
@@ -79,6 +79,8 @@ static void test_legacy_layout_is_that_of_the_format(void **state)
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		struct vqb_layout at = lay_out(rows[i][0], 4096);
 
+		assert_int_equal(at.desc, 0);
+		assert_int_equal(at.avail, 16 * rows[i][0]);
 		assert_int_equal(at.used, rows[i][1]);
 		assert_int_equal(at.bytes, rows[i][2]);
 	}
