@@ -160,7 +160,8 @@ enum vqb_feature {
 /*
  * Of these, what to offer and to accept unless there is a reason for more: IN_ORDER binds the
  * device, ORDER_PLATFORM costs stronger barriers, and NOTIFICATION_DATA needs a transport that
- * carries it.
+ * carries it. A driver should add ORDER_PLATFORM to what it wants: a device that offers it has a
+ * reason.
  */
 #define VQB_RING_DEFAULTS                                                                          \
 	(VQB_RING_FEATURES & ~(VQB_FEATURE(VQB_F_IN_ORDER) | VQB_FEATURE(VQB_F_ORDER_PLATFORM) |   \

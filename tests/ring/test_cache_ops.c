@@ -12,8 +12,9 @@
 
 #include <vqblk/device.h>
 
-#define LINE 64u
-#define LINES 24u
+/* Short ones, so that each part of the ring has several: its index and most entries lie apart. */
+#define LINE 16u
+#define LINES 40u
 #define BLOCK (LINE * LINES) /* the ring and the tables, as memory has them */
 #define SIZE 8u
 #define TABLES 4u
@@ -166,7 +167,7 @@ static void evict(struct view *v)
 
 static void evict_some(void)
 {
-	for (uint32_t n = bench_random(&rig->seed, 3); n > 0; n--)
+	for (uint32_t n = bench_random(&rig->seed, 8); n > 0; n--)
 		evict(bench_random(&rig->seed, 2) ? &rig->drv_view : &rig->dev_view);
 }
 

@@ -19,7 +19,6 @@ static void expect_stopped(struct bench *b)
 	bench_assert_unchanged(b, before);
 }
 
-/* Shows: BF-DEV-03 */
 static void test_nothing_more_is_taken(void **state)
 {
 	static const uint64_t features[] = { 0, EVENT_IDX };

@@ -136,6 +136,21 @@ static void test_what_no_queue_of_ours_honours_is_neither_offered_nor_accepted(v
 	assert_true(VQB_RING_FEATURES == ours);
 }
 
+/* A device that offers it needs it; it is no default since no device should for nothing. */
+/* Shows: BF-DRV-46 */
+static void test_order_platform_is_accepted_where_it_is_offered(void **state)
+{
+	const uint64_t wanted = VQB_RING_DEFAULTS | BIT(36);
+
+	(void)state;
+	assert_true(VQB_RING_DEFAULTS == (VQB_RING_FEATURES & ~(BIT(35) | BIT(36) | BIT(38))));
+	assert_true(has(mask(BIT(32) | BIT(36), wanted), 36));
+	assert_false(has(mask(BIT(32), wanted), 36));
+	assert_false(has(mask(ALL, VQB_RING_DEFAULTS), 36));
+	assert_int_equal(check(BIT(32) | BIT(36), BIT(32) | BIT(36)), VQB_OK);
+	assert_int_equal(check(BIT(32) | BIT(36), BIT(32)), VQB_OK);
+}
+
 /* Shows: BF-DRV-07 BF-DRV-11 */
 static void test_the_range_of_the_type_is_left_to_the_type(void **state)
 {
@@ -254,6 +269,7 @@ int main(void)
 		cmocka_unit_test(test_version_1_is_taken_whether_wanted_or_not),
 		cmocka_unit_test(
 			test_what_no_queue_of_ours_honours_is_neither_offered_nor_accepted),
+		cmocka_unit_test(test_order_platform_is_accepted_where_it_is_offered),
 		cmocka_unit_test(test_the_range_of_the_type_is_left_to_the_type),
 		cmocka_unit_test(test_unknown_offers_are_disregarded_and_do_no_harm),
 		cmocka_unit_test(test_no_rules_are_no_rules),

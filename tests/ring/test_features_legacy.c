@@ -56,7 +56,7 @@ static void test_the_two_interfaces_do_not_mix(void **state)
 }
 
 /* A device that offers no VERSION_1: the modern mask says so, and the other one goes on. */
-/* Shows: LEG-DRV-01 BF-DRV-41 */
+/* Shows: LEG-DRV-01 */
 static void test_a_legacy_device_is_known_by_what_it_offers(void **state)
 {
 	const uint64_t offer = BIT(9) | BIT(24) | BIT(27) | BIT(28) | BIT(30);

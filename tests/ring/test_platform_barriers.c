@@ -160,7 +160,7 @@ static void driver_story(uint64_t features, const char *add_and_publish, const c
 	bench_close(&b);
 }
 
-/* Shows: BF-DRV-46 BF-DRV-47 */
+/* Shows: BF-DRV-47 */
 static void test_a_driver_orders_for_the_platform(void **state)
 {
 	(void)state;
@@ -270,7 +270,6 @@ static void device_story(uint64_t features, const char *take_one, const char *pu
 	free(h.mem);
 }
 
-/* Shows: BF-DRV-47 */
 static void test_a_device_orders_for_the_platform(void **state)
 {
 	(void)state;
@@ -280,7 +279,6 @@ static void test_a_device_orders_for_the_platform(void **state)
 		     "[w]JH[x]ei[r]");
 }
 
-/* Shows: BF-DEV-32 */
 static void test_a_device_orders_for_cpus_otherwise(void **state)
 {
 	(void)state;
