@@ -60,6 +60,38 @@ static void test_looped_table_costs_its_length_and_one(void **state)
 	}
 }
 
+/* INDIRECT with NEXT: what `next` names is not read, whatever becomes of the table. Shows: K04 */
+static void test_nothing_behind_a_reference_is_read(void **state)
+{
+	struct bench *b = bench_open(state, 8, INDIRECT);
+
+	bench_desc(b, 0, LOW + 0x2000, 32, RAW_INDIRECT | RAW_NEXT, 5);
+	bench_entry(b, LOW + 0x2000, 0, LOW + 0x4000, 16, RAW_NEXT, 1);
+	bench_entry(b, LOW + 0x2000, 1, LOW + 0x5000, 1, RAW_WRITE, 0);
+	bench_desc(b, 5, LOW + 0x6000, 512, RAW_WRITE, 0);
+	bench_offer(b, 0);
+	log_start();
+	bench_take_bad(b, VQB_RULE_BOTH);
+	log_stop();
+	assert_int_equal(log_loads(b->ring.desc + 16 * 5, 16), 0);
+	assert_int_equal(log_loads(bench_host(b, LOW + 0x6000), 512), 0);
+	assert_int_equal(log_stores(bench_host(b, LOW + 0x6000), 512), 0);
+}
+
+/* The end of a table that is not mapped: not even its good beginning counts. Shows: K14 */
+static void test_nothing_of_a_table_that_runs_out_of_memory_is_read(void **state)
+{
+	struct bench *b = bench_open(state, 8, INDIRECT);
+
+	bench_entry(b, END - 16, 0, DATA, 16, 0, 0);
+	bench_desc(b, 0, END - 16, 32, RAW_INDIRECT, 0);
+	bench_offer(b, 0);
+	log_start();
+	assert_int_equal(bench_take(b, 1), VQB_E_FAULT);
+	log_stop();
+	assert_int_equal(log_loads(bench_host(b, END - 16), 32), 0);
+}
+
 /* Shows: K06 */
 static void test_nothing_past_a_table_is_read(void **state)
 {
@@ -558,6 +590,8 @@ int main(void)
 	static const struct CMUnitTest tests[] = {
 		bench_test(test_loop_of_empty_descriptors_costs_the_ring_and_one),
 		bench_test(test_looped_table_costs_its_length_and_one),
+		bench_test(test_nothing_behind_a_reference_is_read),
+		bench_test(test_nothing_of_a_table_that_runs_out_of_memory_is_read),
 		bench_test(test_nothing_past_a_table_is_read),
 		bench_test(test_nothing_past_a_long_table_is_read),
 		bench_test(test_nothing_past_the_ring_is_read),

@@ -125,6 +125,17 @@ static void test_table_length_must_be_whole_entries(void **state)
 	}
 }
 
+/* A bad one, of which nothing is stored past piece `most`. */
+static void take_bad_within(struct bench *b, uint32_t rule, unsigned most)
+{
+	const uint8_t *past = (const uint8_t *)&b->piece[most];
+
+	memset(b->piece, 0x77, sizeof(b->piece));
+	bench_take_bad(b, rule);
+	for (size_t i = 0; i < (BENCH_PIECES - most) * sizeof(b->piece[0]); i++)
+		assert_int_equal(past[i], 0x77);
+}
+
 /* Shows: K01 SR-DEV-02 SR-DEV-32 */
 static void test_table_as_long_as_a_limit_above_the_ring_is_good(void **state)
 {
@@ -135,7 +146,7 @@ static void test_table_as_long_as_a_limit_above_the_ring_is_good(void **state)
 	offer_table(b, 0, 1024);
 	assert_int_equal(bench_take_one(b)->readable, 1024);
 	offer_table(b, 1, 1025);
-	bench_take_bad(b, VQB_RULE_TABLE);
+	take_bad_within(b, VQB_RULE_TABLE, 1024);
 }
 
 /* Shows: K01 SR-DEV-02 SR-DEV-32 */
@@ -146,7 +157,7 @@ static void test_table_limit_is_the_ring_where_init_says_nothing(void **state)
 	offer_table(b, 0, 128);
 	assert_int_equal(bench_take_one(b)->readable, 128);
 	offer_table(b, 1, 129);
-	bench_take_bad(b, VQB_RULE_TABLE);
+	take_bad_within(b, VQB_RULE_TABLE, 128);
 }
 
 static void test_table_over_the_limit_is_bad_though_one_entry_is_used(void **state)
@@ -234,7 +245,7 @@ static void test_looped_table_ends(void **state)
 		bench_entry(b, TABLE, 7, DATA, 16, RAW_NEXT, 0);
 		refer(b, 0, TABLE, 16 * 8);
 		bench_offer(b, 0);
-		bench_take_bad(b, limit[i] < 8 ? VQB_RULE_TABLE : VQB_RULE_LOOP);
+		take_bad_within(b, limit[i] < 8 ? VQB_RULE_TABLE : VQB_RULE_LOOP, 8);
 		vqb_device_read_counters(b->dev, &counters);
 		assert_true(counters.descriptors <= 1 + 9);
 	}
@@ -268,24 +279,31 @@ static void test_next_at_the_end_of_the_table_is_bad(void **state)
 	assert_int_equal(chain->reason.index, 1);
 }
 
-/* Shows: K06 SR-DEV-31 */
+/* A table of 64 of which one is used, and in the same pass a direct chain. Shows: K06 SR-DEV-31 */
 static void test_bound_of_a_table_does_not_outlive_its_chain(void **state)
 {
-	struct bench *b = bench_plan(state, 8, INDIRECT);
+	static const struct {
+		uint32_t limit;
+		int32_t status;
+	} row[] = { { 64, VQB_OK }, { 0, VQB_E_BAD_CHAIN } };
 
-	b->config.max_chain = 64;
-	bench_start(b);
-	bench_entry(b, TABLE, 0, DATA, 16, 0, 0);
-	refer(b, 0, TABLE, 16 * 64);
-	bench_desc(b, 1, DATA, 16, RAW_NEXT, 20);
-	bench_desc(b, 20, DATA, 16, 0, 0);
-	bench_offer(b, 0);
-	bench_offer(b, 1);
-	assert_int_equal(bench_take(b, 2), VQB_OK);
-	assert_int_equal(b->taken, 2);
-	assert_int_equal(b->chain[0].status, VQB_OK);
-	assert_int_equal(b->chain[1].status, VQB_E_BAD_CHAIN);
-	assert_int_equal(b->chain[1].reason.rule, VQB_RULE_NEXT);
+	for (unsigned i = 0; i < 2; i++) {
+		struct bench *b = bench_plan(state, 8, INDIRECT);
+
+		b->config.max_chain = row[i].limit;
+		bench_start(b);
+		bench_entry(b, TABLE, 0, DATA, 16, 0, 0);
+		refer(b, 0, TABLE, 16 * 64);
+		bench_desc(b, 1, DATA, 16, RAW_NEXT, 20);
+		bench_desc(b, 20, DATA, 16, 0, 0);
+		bench_offer(b, 0);
+		bench_offer(b, 1);
+		assert_int_equal(bench_take(b, 2), VQB_OK);
+		assert_int_equal(b->taken, 2);
+		assert_int_equal(b->chain[0].status, row[i].status);
+		assert_int_equal(b->chain[1].status, VQB_E_BAD_CHAIN);
+		assert_int_equal(b->chain[1].reason.rule, VQB_RULE_NEXT);
+	}
 }
 
 /* Shows: SR-DEV-33 */
@@ -324,6 +342,9 @@ static void test_table_must_be_mapped_to_its_last_byte(void **state)
 	assert_int_equal(bench_take(b, 1), VQB_E_FAULT);
 	assert_int_equal(b->taken, 0);
 	assert_int_equal(b->need.addr, END);
+	assert_int_equal(vqb_device_reject(b->dev, &b->chain[0]), VQB_OK);
+	assert_int_equal(b->chain[0].ticket.head, 0);
+	bench_take_nothing(b);
 }
 
 /* Shows: K14 */

@@ -179,6 +179,7 @@ static void test_a_chain_has_at_most_4_gib(void **state)
 	bench_close(&b);
 }
 
+/* Shows: K21 */
 static void test_bad_segments_are_refused_wherever_they_stand(void **state)
 {
 	static const struct vqb_segment good = { BENCH_DATA_AT, 512, 0 };
@@ -205,13 +206,13 @@ static void test_bad_segments_are_refused_wherever_they_stand(void **state)
 	}
 }
 
-/* The same where the free descriptors do not lie together. */
+/* The third of four, where the free descriptors do not lie together. Shows: K21 */
 static void test_bad_segments_leave_scattered_descriptors_free(void **state)
 {
 	struct vqb_segment seg[4] = { bench_segment(9, 0),
 				      bench_segment(9, 1),
-				      bench_segment(9, 2),
-				      { BENCH_DATA_AT, 0, 0 } };
+				      { BENCH_DATA_AT, 0, 0 },
+				      bench_segment(9, 3) };
 	struct bench_state before;
 	struct bench b;
 

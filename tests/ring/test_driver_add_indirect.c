@@ -197,9 +197,12 @@ static void test_a_full_ring_leaks_no_table(void **state)
 	bench_close(&b);
 }
 
+/* Four segments, of which the third is wrong; or too many bytes. Shows: K21 */
 static void test_refused_requests_leak_no_table(void **state)
 {
-	struct vqb_segment bad[3] = { bench_segment(1, 0), bench_segment(1, 1), { 0, 0, 0 } };
+	struct vqb_segment bad[4] = {
+		bench_segment(1, 0), bench_segment(1, 1), { 0, 0, 0 }, bench_segment(1, 3)
+	};
 	struct vqb_segment big[2] = { { BENCH_DATA_AT, 0xffffffff, 0 }, { BENCH_DATA_AT, 9, 0 } };
 	struct bench b;
 
@@ -208,7 +211,7 @@ static void test_refused_requests_leak_no_table(void **state)
 	for (int i = 0; i < 10; i++) {
 		struct bench_state before = bench_state(&b);
 
-		assert_int_equal(vqb_driver_add(b.drv, bad, 1, 2, NULL), VQB_E_INVALID);
+		assert_int_equal(vqb_driver_add(b.drv, bad, 1, 3, NULL), VQB_E_INVALID);
 		assert_int_equal(vqb_driver_add(b.drv, big, 1, 1, NULL), VQB_E_TOOBIG);
 		bench_expect_unseen(&b, before);
 	}

@@ -7,7 +7,8 @@
  * A call is told as a string, in which each access to a part of the ring and each fence is a
  * letter: D descriptor or table, A available entry, I available index, F available flags, E
  * used_event; U used entry, J used index, G used flags, H avail_event. Stores are upper case, loads
- * lower. Fences are r, w and x of a device, and c of a CPU, in brackets. Repeated letters are one.
+ * lower. Fences are r, w and x of a device, and c of a CPU, in brackets; a is the acquire of the load
+ * before it, l the release of the store behind it. Repeated letters are one.
  */
 #include "driver_bench.h"
 #include "probe_log.h"
@@ -86,7 +87,7 @@ static void tell_store(const void *p, uint64_t v, unsigned bytes)
 
 static void tell_fence(enum probe_fence_kind kind)
 {
-	static const char *const name[] = { "[c]", "[x]", "[r]", "[w]" };
+	static const char *const name[] = { "[c]", "[x]", "[r]", "[w]", "[a]", "[l]" };
 
 	tell(name[kind]);
 }
@@ -156,25 +157,26 @@ static void driver_story(uint64_t features, const char *add_and_publish, const c
 	listen();
 	vqb_driver_postpone(b.drv, VQB_POSTPONE_LONG);
 	stop_listening();
-	assert_non_null(strstr(story, features & PLATFORM ? "[x]j[r]" : "[c]j"));
+	assert_non_null(strstr(story, features & PLATFORM ? "[x]j[a][r]" : "[c]j[a]"));
 	bench_close(&b);
 }
 
-/* Shows: BF-DRV-47 */
+/* Shows: BF-DRV-47 SR-DRV-34 SR-DRV-35 SR-DRV-37 SR-DRV-38 */
 static void test_a_driver_orders_for_the_platform(void **state)
 {
 	(void)state;
-	driver_story(FLAGS_MODE | PLATFORM, "DADA[w]I[x]g", "[w]I", "j[r]u", "F[x]j[r]",
-		     "[w]IF[x]gj[r]");
-	driver_story(EVENT_MODE | PLATFORM, "DADA[w]I[x]h", "[w]I", "j[r]u", "E[x]j[r]",
-		     "[w]IE[x]hj[r]");
+	driver_story(FLAGS_MODE | PLATFORM, "DADA[w][l]I[x]g", "[w][l]I", "j[a][r]u", "F[x]j[a][r]",
+		     "[w][l]IF[x]gj[a][r]");
+	driver_story(EVENT_MODE | PLATFORM, "DADA[w][l]I[x]h", "[w][l]I", "j[a][r]u", "E[x]j[a][r]",
+		     "[w][l]IE[x]hj[a][r]");
 }
 
+/* Shows: SR-DRV-34 SR-DRV-35 SR-DRV-37 SR-DRV-38 K09 */
 static void test_a_driver_orders_for_cpus_otherwise(void **state)
 {
 	(void)state;
-	driver_story(FLAGS_MODE, "DADAI[c]g", "I", "ju", "F[c]j", "IF[c]gj");
-	driver_story(EVENT_MODE, "DADAI[c]h", "I", "ju", "E[c]j", "IE[c]hj");
+	driver_story(FLAGS_MODE, "DADA[l]I[c]g", "[l]I", "j[a]u", "F[c]j[a]", "[l]IF[c]gj[a]");
+	driver_story(EVENT_MODE, "DADA[l]I[c]h", "[l]I", "j[a]u", "E[c]j[a]", "[l]IE[c]hj[a]");
 }
 
 /* ---- the device ---- */
@@ -270,20 +272,22 @@ static void device_story(uint64_t features, const char *take_one, const char *pu
 	free(h.mem);
 }
 
+/* Shows: SR-DEV-15 SR-DEV-27 SR-DEV-28 SR-DEV-29 */
 static void test_a_device_orders_for_the_platform(void **state)
 {
 	(void)state;
-	device_story(FLAGS_MODE | PLATFORM, "i[r]ad", "U[w]J[x]f", "[w]J", "G[x]i[r]",
-		     "[w]JG[x]fi[r]");
-	device_story(EVENT_MODE | PLATFORM, "i[r]ad", "U[w]J[x]e", "[w]J", "H[x]i[r]",
-		     "[w]JH[x]ei[r]");
+	device_story(FLAGS_MODE | PLATFORM, "i[a][r]ad", "U[w][l]J[x]f", "[w][l]J", "G[x]i[a][r]",
+		     "[w][l]JG[x]fi[a][r]");
+	device_story(EVENT_MODE | PLATFORM, "i[a][r]ad", "U[w][l]J[x]e", "[w][l]J", "H[x]i[a][r]",
+		     "[w][l]JH[x]ei[a][r]");
 }
 
+/* Shows: SR-DEV-15 SR-DEV-27 SR-DEV-28 SR-DEV-29 */
 static void test_a_device_orders_for_cpus_otherwise(void **state)
 {
 	(void)state;
-	device_story(FLAGS_MODE, "iad", "UJ[c]f", "J", "G[c]i", "JG[c]fi");
-	device_story(EVENT_MODE, "iad", "UJ[c]e", "J", "H[c]i", "JH[c]ei");
+	device_story(FLAGS_MODE, "i[a]ad", "U[l]J[c]f", "[l]J", "G[c]i[a]", "[l]JG[c]fi[a]");
+	device_story(EVENT_MODE, "i[a]ad", "U[l]J[c]e", "[l]J", "H[c]i[a]", "[l]JH[c]ei[a]");
 }
 
 int main(void)

@@ -15,11 +15,18 @@
 extern void (*probe_load)(const void *p, unsigned bytes);
 /* Called before each store of `bytes` at `p`; `v` is what a peer reads there. NULL: not told. */
 extern void (*probe_store)(const void *p, uint64_t v, unsigned bytes);
-enum probe_fence_kind { PROBE_FULL, PROBE_DEVICE, PROBE_DEVICE_READ, PROBE_DEVICE_WRITE };
+enum probe_fence_kind {
+	PROBE_FULL,
+	PROBE_DEVICE,
+	PROBE_DEVICE_READ,
+	PROBE_DEVICE_WRITE,
+	PROBE_ACQUIRE, /* right after its load */
+	PROBE_RELEASE, /* right before its store */
+};
 
 /* Full fences for a CPU (PROBE_FULL) since the test set it to 0. */
 extern unsigned long probe_fences;
-/* Called after each fence, of any kind. NULL: not told. */
+/* Called after each fence, of any kind, and for the order that a load or store brings along. */
 extern void (*probe_fenced)(enum probe_fence_kind kind);
 
 static inline void probe_fence_done(enum probe_fence_kind kind)
@@ -77,13 +84,30 @@ static inline uint64_t probe_number(uint64_t raw, unsigned bytes)
 
 PROBE_LOAD(uint8_t, load8, 1)
 PROBE_LOAD(uint16_t, load16, 2)
-PROBE_LOAD(uint16_t, load16_acquire, 2)
 PROBE_LOAD(uint32_t, load32, 4)
 PROBE_LOAD(uint64_t, load64, 8)
 PROBE_STORE(uint16_t, store16, 2)
-PROBE_STORE(uint16_t, store16_release, 2)
 PROBE_STORE(uint32_t, store32, 4)
 PROBE_STORE(uint64_t, store64, 8)
+
+static inline uint16_t probe_load16_acquire(const void *p)
+{
+	uint16_t v;
+
+	if (probe_load)
+		probe_load(p, 2);
+	v = vqb_port_load16_acquire(p);
+	probe_fence_done(PROBE_ACQUIRE);
+	return v;
+}
+
+static inline void probe_store16_release(void *p, uint16_t v)
+{
+	probe_fence_done(PROBE_RELEASE);
+	if (probe_store)
+		probe_store(p, probe_number(v, 2), 2);
+	vqb_port_store16_release(p, v);
+}
 
 #define vqb_port_fence probe_fence
 #define vqb_port_device_fence probe_device_fence
