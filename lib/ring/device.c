@@ -24,7 +24,7 @@
 #include "end.h"
 #include "held.h"
 #include "tracking.h"
-#include "walk.h"
+#include "plain.h"
 
 struct lent {
 	uint32_t sequence;   /* of the take; 0: not out */

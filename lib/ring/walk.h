@@ -6,7 +6,7 @@
  * is checked before it is used. It visits a bounded number of descriptors, counted as such:
  * neither the bytes nor the pieces of a chain bound it, since both can be zero (K02, K14).
  *
- * There are two walks. The complete one knows every chain of every ring. The plain one knows the
+ * There are two walks. The complete one knows every chain of every ring. The plain one, plain.h, knows the
  * usual chain of a ring that is little-endian and coherent: buffers that each lie in one of the two
  * extents used last, in the ring or in one table. At a descriptor that it does not know it hands
  * what it has so far, and that descriptor, to the complete one.
@@ -69,13 +69,30 @@ struct walk {
 	struct vqb_need need;
 };
 
+/* More than this is too long a chain. */
+#define WALK_BYTES_MAX (UINT64_C(1) << 32)
+
+static inline uint32_t least(uint32_t a, uint32_t b)
+{
+	return a < b ? a : b;
+}
+
+/* Pieces that the next chain may have. */
+static inline uint32_t walk_room(const struct walk *w)
+{
+	return least((uint32_t)(w->end - w->piece), w->rules->max_pieces);
+}
+
 /*
  * Walks the chain at `head`, which is inside the ring, and says in `chain` what it is, but for the
  * ticket. VQB_OK, VQB_E_BAD_CHAIN with w->reason, VQB_E_NOSPC or VQB_E_FAULT with w->need.
  */
 int32_t walk_chain(struct walk *w, uint32_t head, struct vqb_chain *chain);
 
-/* The same, faster, where the mode has nothing of MODE_FORMAT. */
-int32_t walk_plain(struct walk *w, uint32_t head, struct vqb_chain *chain);
+/* The same from descriptor `d` on, which is fetched and not yet looked at. */
+VQB_COLD int32_t walk_on(struct walk *w, struct copy d, struct vqb_chain *chain);
+
+/* The chain breaks `rule` at `d`. VQB_E_BAD_CHAIN. */
+VQB_COLD int32_t walk_bad(struct walk *w, enum vqb_rule rule, struct copy d);
 
 #endif
