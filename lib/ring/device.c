@@ -419,6 +419,7 @@ VQB_INLINE int32_t take(struct vqb_device *dev, const struct basket *to, uint32_
 {
 	int32_t status = look(dev, mode);
 	uint32_t n = 0, most = dev->end.seen - dev->end.cursor;
+	struct vqb_chain *chain;
 	struct walk w; /* the rest is each chain's */
 
 	w.rules = &dev->rules;
@@ -427,8 +428,13 @@ VQB_INLINE int32_t take(struct vqb_device *dev, const struct basket *to, uint32_
 	w.end = to->piece + to->room;
 	w.reads = w.tables = 0;
 	most = most < to->max ? most : to->max;
-	for (; !status && n < most; n += !status)
-		status = take_one(dev, &w, &to->chain[n], need, mode);
+	if (VQB_UNLIKELY(status))
+		most = 0;
+	for (chain = to->chain; n < most; n++, chain++) {
+		status = take_one(dev, &w, chain, need, mode);
+		if (VQB_UNLIKELY(status))
+			break;
+	}
 	dev->count.descriptors += w.reads;
 	dev->count.indirect += w.tables;
 	dev->count.chains += n;

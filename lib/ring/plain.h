@@ -134,13 +134,13 @@ VQB_INLINE bool plain_enter(struct plain *s, struct walk *w)
 /* Looks at flags and link of `d`, which are not the usual ones. false: they are odd. */
 VQB_INLINE bool plain_turn(struct plain *s, uint32_t link)
 {
-	if (link & ~s->want & DESC_WRITE) {
+	if ((link ^ s->want) & DESC_WRITE) {
+		if (VQB_UNLIKELY(s->writes))
+			return false;
 		s->writes = 1;
 		s->want |= DESC_WRITE;
 		s->turn = s->piece;
 		s->read_bytes = s->bytes;
-	} else if (VQB_UNLIKELY((link ^ s->want) & DESC_WRITE)) {
-		return false;
 	}
 	return !(link & DESC_NEXT) || link < s->past;
 }
