@@ -127,6 +127,24 @@ static inline void vqb_port_device_write_fence(void)
 #endif
 }
 
+/*
+ * A counter of the machine that runs at a steady rate, for comparing how long things take; 0, and
+ * always 0, where there is none that may be read here.
+ */
+static inline uint64_t vqb_port_ticks(void)
+{
+#if defined(__x86_64__)
+	return __builtin_ia32_rdtsc();
+#elif defined(__aarch64__)
+	uint64_t ticks;
+
+	__asm__ volatile("mrs %0, cntvct_el0" : "=r"(ticks));
+	return ticks;
+#else
+	return 0;
+#endif
+}
+
 /* An index load: what the peer wrote before it stored this value is visible to loads after it. */
 static inline uint16_t vqb_port_load16_acquire(const void *p)
 {
