@@ -54,7 +54,7 @@ struct vqb_driver_config {
 	struct vqb_dma tables;
 	uint32_t max_table; /* segments a table holds; more than max_size counts as max_size */
 	uint32_t zero;
-	const struct vqb_indirect_policy *policy; /* copied; NULL: always */
+	const struct vqb_indirect_policy *policy; /* copied; NULL: adaptive */
 	const struct vqb_cache_ops *cache; /* kept; NULL: the ring and the tables are coherent */
 };
 
@@ -173,6 +173,14 @@ VQB_API uint32_t vqb_driver_reap(struct vqb_driver *drv, struct vqb_done *done, 
 VQB_API int32_t vqb_driver_reset(struct vqb_driver *drv, const struct vqb_ring *ring);
 
 /*
+ * Changes when requests go through tables (indirect.h); NULL: adaptive. What the old policy has
+ * learnt is forgotten. VQB_OK. VQB_E_INVALID: the policy is not usable. VQB_E_BUSY: requests are
+ * in flight. Nothing has changed then.
+ */
+VQB_API int32_t vqb_driver_set_policy(struct vqb_driver *drv,
+				      const struct vqb_indirect_policy *policy);
+
+/*
  * After reset to NULL, hands back the tokens of requests that never completed, each once, in no
  * particular order: up to `max` into `tokens`, how many in *n. What became of them is unknown:
  * they may or may not have been done.
@@ -236,12 +244,19 @@ VQB_API uint32_t vqb_driver_oldest(const struct vqb_driver *drv, void **token);
 struct vqb_driver_counters {
 	uint64_t requests;    /* added */
 	uint64_t descriptors; /* of those, in the ring and in tables, the referring ones included */
-	uint64_t indirect;    /* requests that went through a table */
-	uint64_t no_room;     /* adds that were answered VQB_E_NOSPC */
-	uint64_t completions; /* reaped */
-	uint64_t overlong;    /* of those, with a length cut to the capacity */
-	uint64_t notified;    /* decisions: VQB_NOTIFY */
-	uint64_t suppressed;  /* decisions: VQB_QUIET, though something was new */
+	/* Which way requests went, and why: together they are `requests`, once it is exposed. */
+	uint64_t direct_single;    /* one segment */
+	uint64_t direct_chosen;    /* by the policy */
+	uint64_t direct_no_table;  /* the policy wanted a table: none was free or long enough */
+	uint64_t indirect_chosen;  /* by the policy */
+	uint64_t indirect_whole;   /* directly it would have lain in pieces, which costs more */
+	uint64_t indirect_no_room; /* more segments than free descriptors */
+	uint64_t indirect;         /* the last three together */
+	uint64_t no_room;          /* adds that were answered VQB_E_NOSPC */
+	uint64_t completions;      /* reaped */
+	uint64_t overlong;         /* of those, with a length cut to the capacity */
+	uint64_t notified;         /* decisions: VQB_NOTIFY */
+	uint64_t suppressed;       /* decisions: VQB_QUIET, though something was new */
 };
 
 VQB_API void vqb_driver_read_counters(const struct vqb_driver *drv,

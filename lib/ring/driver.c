@@ -19,9 +19,9 @@
 #include <vqblk/driver.h>
 
 #include "end.h"
+#include "policy.h"
 
 #define NO_RUN 0xffffu
-#define NO_TABLE 0xffffu
 
 /* What `held` says of a head besides the number of its table. */
 #define HELD_DIRECT 0xfffeu /* out, without a table */
@@ -34,7 +34,7 @@ struct slot {
 	uint16_t run;        /* first of a run: descriptors in it */
 	uint16_t next_run;   /* first of a run: the next one's first, or NO_RUN */
 	uint16_t held;       /* of a head: its table, or one of the two above */
-	uint16_t next_table; /* not of this descriptor, but of the free table of this number */
+	uint16_t free_table; /* not of this descriptor: an entry of the stack of free tables */
 };
 
 struct free_runs {
@@ -43,13 +43,16 @@ struct free_runs {
 	uint32_t others;      /* descriptors in those */
 };
 
-/* The pool of indirect tables, each of `length` descriptors. Free ones are a last-in list. */
+/*
+ * The pool of indirect tables, each of `length` descriptors. The free ones are a stack of `free`
+ * numbers, in `free_table` of the slots.
+ */
 struct tables {
 	struct desc *host;
 	uint64_t addr;
 	uint32_t length;
 	uint32_t count;
-	uint32_t free; /* the first free one, or NO_TABLE */
+	uint32_t free;
 };
 
 /* IN_ORDER: the batch that is being reaped. A used element stands for all requests up to its own. */
@@ -71,10 +74,15 @@ struct vqb_driver {
 	struct free_runs free;
 	struct tables tables;
 	struct batch batch;
-	uint32_t policy;   /* enum vqb_indirect_kind */
+	struct policy policy;
 	uint32_t max_size; /* slots */
-	/* Requests and decisions are counted by `end`; count.requests is a mark in that. */
-	struct vqb_driver_counters count;
+	/*
+	 * The others are counted by `end` (`requests` is a mark in that), and by `policy`, which
+	 * way requests went.
+	 */
+	struct {
+		uint64_t requests, descriptors, completions, overlong;
+	} count;
 };
 
 #define DRIVER_FIXED ((sizeof(struct vqb_driver) + 7) & ~(size_t)7)
@@ -113,8 +121,7 @@ static uint32_t config_size(const struct vqb_driver_config *config)
 		return 0;
 	if (config->ring.size && !ring_usable(&config->ring, max_size))
 		return 0;
-	if (config->policy && (config->policy->struct_size != sizeof(*config->policy) ||
-			       config->policy->kind > VQB_INDIRECT_NEVER))
+	if (!policy_usable(config->policy))
 		return 0;
 	return tables_usable(&config->tables, config->max_table) ? max_size : 0;
 }
@@ -133,7 +140,6 @@ static void tables_init(struct vqb_driver *drv, const struct vqb_dma *dma, uint3
 	uint32_t length = max_table < drv->max_size ? max_table : drv->max_size;
 	size_t fit;
 
-	t->free = NO_TABLE;
 	if (!dma->bytes || !length)
 		return;
 	t->host = dma->host;
@@ -143,18 +149,14 @@ static void tables_init(struct vqb_driver *drv, const struct vqb_dma *dma, uint3
 	t->count = fit < drv->max_size ? (uint32_t)fit : drv->max_size;
 }
 
-/* All tables are free; none is, where the features or the policy rule them out. */
+/* All tables are free; none is, where the features rule them out. The first one is on top. */
 static void tables_start(struct vqb_driver *drv, uint64_t features)
 {
 	struct tables *t = &drv->tables;
 
-	t->free = NO_TABLE;
-	if (!ring_has(features, VQB_F_INDIRECT_DESC) || drv->policy == VQB_INDIRECT_NEVER)
-		return;
-	for (uint32_t i = t->count; i-- > 0;) {
-		drv->slot[i].next_table = (uint16_t)t->free;
-		t->free = i;
-	}
+	t->free = ring_has(features, VQB_F_INDIRECT_DESC) ? t->count : 0;
+	for (uint32_t i = 0; i < t->free; i++)
+		drv->slot[i].free_table = (uint16_t)(t->free - 1 - i);
 }
 
 static void slots_start(struct vqb_driver *drv, uint32_t size)
@@ -195,6 +197,7 @@ static void ring_attach(struct vqb_driver *drv, const struct vqb_ring *ring, uin
 	end_start(e, idx, idx);
 	slots_start(drv, ring->size);
 	tables_start(drv, ring->features);
+	policy_start(&drv->policy, ring->size, drv->tables.free, e->cursor);
 	drv->batch = (struct batch){ 0 };
 	e->mode = ring_mode(ring->flags, ring->features, e->cache);
 	drv->state = VQB_OK;
@@ -233,7 +236,7 @@ int32_t vqb_driver_init(void *mem, size_t bytes, const struct vqb_driver_config 
 	stop(drv, VQB_E_INVALID);
 	drv->max_size = config_size(config);
 	drv->slot = (struct slot *)((char *)mem + DRIVER_FIXED);
-	drv->policy = config->policy ? config->policy->kind : (uint32_t)VQB_INDIRECT_ALWAYS;
+	policy_set(&drv->policy, config->policy);
 	tables_init(drv, &config->tables, config->max_table);
 	slots_start(drv, 0);
 	if (config->ring.size)
@@ -507,12 +510,19 @@ VQB_INLINE void lend(struct vqb_driver *drv, uint32_t head, uint32_t held, const
 	drv->end.next = next + 1;
 }
 
+/* Do the next `n` free descriptors not lie in one piece of the table? */
+VQB_INLINE bool in_pieces(const struct vqb_driver *drv, uint32_t n)
+{
+	return n > drv->free.length || drv->free.at + n > drv->end.mask + 1;
+}
+
 /*
  * The segments are checked first: what is taken from the front of the free runs could only be put
  * back at their end, out of turn.
  */
 static VQB_COLD int32_t add_scattered(struct vqb_driver *drv, const struct vqb_segment *seg,
-				      uint32_t readable, uint32_t writable, void *token)
+				      uint32_t readable, uint32_t writable, void *token,
+				      enum way way)
 {
 	struct sums sums = sum_segments(seg, readable, writable);
 	uint32_t n = readable + writable, head;
@@ -523,35 +533,40 @@ static VQB_COLD int32_t add_scattered(struct vqb_driver *drv, const struct vqb_s
 	head = runs_take_all(drv, n);
 	write_scattered(drv, head, seg, readable, writable);
 	drv->count.descriptors += n;
+	drv->policy.count[way]++;
 	lend(drv, head, HELD_DIRECT, &sums, token, drv->end.mode);
 	return VQB_OK;
 }
 
 /* In neither case is anything taken before the segments are known to be good. */
 VQB_INLINE int32_t add_direct(struct vqb_driver *drv, const struct vqb_segment *seg,
-			      uint32_t readable, uint32_t writable, void *token, uint32_t mode)
+			      uint32_t readable, uint32_t writable, void *token, enum way way,
+			      uint32_t mode)
 {
 	uint32_t n = readable + writable, head = drv->free.at;
 	struct sums sums;
 	int32_t status;
 
-	if (VQB_UNLIKELY(n > drv->free.length || head + n > drv->end.mask + 1))
-		return add_scattered(drv, seg, readable, writable, token);
+	if (VQB_UNLIKELY(in_pieces(drv, n)))
+		return add_scattered(drv, seg, readable, writable, token, way);
 	sums = write_chain(drv->desc, head, seg, readable, writable, mode);
 	status = sums_status(&sums);
 	if (VQB_UNLIKELY(status))
 		return status;
 	end_flush(&drv->end, drv->desc + head, n * sizeof(struct desc), mode);
 	drv->count.descriptors += n;
+	drv->policy.count[way]++;
 	runs_take(drv, n);
 	lend(drv, head, HELD_DIRECT, &sums, token, mode);
 	return VQB_OK;
 }
 
 VQB_INLINE int32_t add_indirect(struct vqb_driver *drv, const struct vqb_segment *seg,
-				uint32_t readable, uint32_t writable, void *token, uint32_t mode)
+				uint32_t readable, uint32_t writable, void *token, enum way way,
+				uint32_t mode)
 {
-	uint32_t n = readable + writable, number = drv->tables.free, head = drv->free.at;
+	uint32_t n = readable + writable, number = drv->slot[drv->tables.free - 1].free_table;
+	uint32_t head = drv->free.at;
 	size_t first = (size_t)number * drv->tables.length;
 	struct desc *table = drv->tables.host + first;
 	struct sums sums = write_chain(table, 0, seg, readable, writable, mode);
@@ -559,36 +574,43 @@ VQB_INLINE int32_t add_indirect(struct vqb_driver *drv, const struct vqb_segment
 
 	if (VQB_UNLIKELY(status))
 		return status;
-	drv->tables.free = drv->slot[number].next_table;
+	drv->tables.free--;
 	store_desc(&drv->desc[head], drv->tables.addr + first * sizeof(struct desc),
 		   desc_rest(n * (uint32_t)sizeof(struct desc), DESC_INDIRECT, 0), mode);
 	end_flush(&drv->end, table, n * sizeof(struct desc), mode);
 	end_flush(&drv->end, drv->desc + head, sizeof(struct desc), mode);
 	drv->count.descriptors += n + 1;
-	drv->count.indirect++;
+	drv->policy.count[way]++;
 	runs_take(drv, 1);
 	lend(drv, head, number, &sums, token, mode);
 	return VQB_OK;
 }
 
-/* May and should `n` segments go through a table? The rules of indirect.h. */
-VQB_INLINE bool takes_table(const struct vqb_driver *drv, uint32_t n)
+/* Which way do `n` segments go? The rules of indirect.h. */
+VQB_INLINE enum way way_of(struct vqb_driver *drv, uint32_t n)
 {
-	return n > 1 && n <= drv->tables.length && drv->tables.free != NO_TABLE && drv->free.length;
+	const struct end *e = &drv->end;
+	enum way way = policy_way(&drv->policy, n, runs_total(drv), e->next - e->cursor,
+				  drv->tables.free, drv->tables.length, e->next);
+
+	if (way == WAY_CHOSEN && VQB_UNLIKELY(in_pieces(drv, n)))
+		return policy_in_pieces(&drv->policy, n, drv->tables.free, drv->tables.length);
+	return way;
 }
 
 VQB_INLINE int32_t add(struct vqb_driver *drv, const struct vqb_segment *seg, uint32_t readable,
 		       uint32_t writable, void *token, uint32_t mode)
 {
 	uint64_t n = (uint64_t)readable + writable;
+	enum way way;
 
 	if (VQB_UNLIKELY(n - 1 > drv->end.mask))
 		return n ? VQB_E_TOOBIG : VQB_E_INVALID;
-	if (takes_table(drv, (uint32_t)n))
-		return add_indirect(drv, seg, readable, writable, token, mode);
-	if (VQB_LIKELY(n <= runs_total(drv)))
-		return add_direct(drv, seg, readable, writable, token, mode);
-	drv->count.no_room++;
+	way = way_of(drv, (uint32_t)n);
+	if (way < WAY_NO_ROOM)
+		return add_direct(drv, seg, readable, writable, token, way, mode);
+	if (VQB_LIKELY(way > WAY_NO_ROOM))
+		return add_indirect(drv, seg, readable, writable, token, way, mode);
 	return VQB_E_NOSPC;
 }
 
@@ -743,8 +765,7 @@ VQB_INLINE void finish(struct vqb_driver *drv, uint32_t head, uint32_t len, stru
 		drv->count.overlong++;
 	}
 	if (slot->held < HELD_DIRECT) {
-		drv->slot[slot->held].next_table = (uint16_t)drv->tables.free;
-		drv->tables.free = slot->held;
+		drv->slot[drv->tables.free++].free_table = slot->held;
 	}
 	slot->held = HELD_NOT;
 	runs_give(drv, head, back);
@@ -829,6 +850,17 @@ static VQB_COLD uint32_t reap_special(struct vqb_driver *drv, struct vqb_done *d
 	return reap(drv, done, pending, drv->end.mode);
 }
 
+static VQB_COLD void tell_policy(struct vqb_driver *drv)
+{
+	const struct end *e = &drv->end;
+	const struct policy_news news = { .cursor = e->cursor,
+					  .in_flight = e->next - e->cursor,
+					  .segments = drv->count.descriptors,
+					  .notified = e->notified };
+
+	policy_due(&drv->policy, &news, e->cursor == e->seen);
+}
+
 /* Not for the compiler to merge with its caller, which often finds that there is nothing to do. */
 static __attribute__((noinline)) uint32_t reap_some(struct vqb_driver *drv, struct vqb_done *done,
 						    uint32_t pending)
@@ -838,6 +870,8 @@ static __attribute__((noinline)) uint32_t reap_some(struct vqb_driver *drv, stru
 
 	runs_heal(drv);
 	drv->count.completions += n;
+	if (policy_reaped(&drv->policy, drv->end.next, drv->end.cursor, n))
+		tell_policy(drv);
 	return n;
 }
 
@@ -868,6 +902,17 @@ int32_t vqb_driver_reset(struct vqb_driver *drv, const struct vqb_ring *ring)
 	if (vqb_driver_in_flight(drv))
 		return VQB_E_BUSY;
 	ring_start(drv, ring);
+	return VQB_OK;
+}
+
+int32_t vqb_driver_set_policy(struct vqb_driver *drv, const struct vqb_indirect_policy *policy)
+{
+	if (!policy_usable(policy))
+		return VQB_E_INVALID;
+	if (vqb_driver_in_flight(drv))
+		return VQB_E_BUSY;
+	policy_set(&drv->policy, policy);
+	policy_start(&drv->policy, drv->end.mask + 1, drv->tables.free, drv->end.cursor);
 	return VQB_OK;
 }
 
@@ -973,8 +1018,20 @@ uint32_t vqb_driver_oldest(const struct vqb_driver *drv, void **token)
 
 void vqb_driver_read_counters(const struct vqb_driver *drv, struct vqb_driver_counters *out)
 {
-	*out = drv->count;
+	const uint64_t *way = drv->policy.count;
+
 	out->requests = end_written(&drv->end) - drv->count.requests;
+	out->descriptors = drv->count.descriptors;
+	out->direct_single = way[WAY_SINGLE];
+	out->direct_chosen = way[WAY_CHOSEN];
+	out->direct_no_table = way[WAY_NO_TABLE];
+	out->indirect_chosen = way[WAY_TABLE];
+	out->indirect_whole = way[WAY_WHOLE];
+	out->indirect_no_room = way[WAY_FORCED];
+	out->indirect = way[WAY_TABLE] + way[WAY_WHOLE] + way[WAY_FORCED];
+	out->no_room = way[WAY_NO_ROOM];
+	out->completions = drv->count.completions;
+	out->overlong = drv->count.overlong;
 	out->notified = drv->end.notified;
 	out->suppressed = drv->end.suppressed;
 }
@@ -982,6 +1039,7 @@ void vqb_driver_read_counters(const struct vqb_driver *drv, struct vqb_driver_co
 void vqb_driver_clear_counters(struct vqb_driver *drv)
 {
 	memset(&drv->count, 0, sizeof(drv->count));
+	policy_clear(&drv->policy);
 	drv->count.requests = end_written(&drv->end);
 	drv->end.notified = drv->end.suppressed = 0;
 }

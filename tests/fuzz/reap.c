@@ -669,7 +669,7 @@ static int32_t start(struct run *r, struct fuzz_input config)
 	r->max_size = how & 1 ? MAX_SIZE : size;
 	ring_make(r, size, fuzz_features(&r->in));
 	kind = fuzz_u8(&r->in);
-	r->policy = (struct vqb_indirect_policy){ sizeof(r->policy), kind };
+	r->policy = (struct vqb_indirect_policy){ .struct_size = sizeof(r->policy), .kind = kind };
 	r->config = (struct vqb_driver_config){ .struct_size = sizeof(r->config),
 						.max_size = r->max_size };
 	/* A kind that is none today is no policy. */

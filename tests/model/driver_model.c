@@ -32,7 +32,7 @@ void driver_model_init(struct driver_model *m, const struct vqb_driver_config *c
 	memset(m, 0, sizeof(*m));
 	m->pool = pool;
 	m->max_size = config->max_size ? config->max_size : config->ring.size;
-	m->kind = config->policy ? config->policy->kind : (uint32_t)VQB_INDIRECT_ALWAYS;
+	m->kind = config->policy->kind; /* always or never */
 	m->tables_addr = config->tables.addr;
 	m->table_length = config->max_table < m->max_size ? config->max_table : m->max_size;
 	while (m->table_length && m->tables < m->max_size &&

@@ -49,7 +49,8 @@ static void test_a_request_takes_one_descriptor_and_one_table(void **state)
 	bench_close(&b);
 }
 
-static void test_no_policy_means_always(void **state)
+/* Adaptive, that is: direct while there is room, a table for what does not fit any more. */
+static void test_no_policy_means_adaptive(void **state)
 {
 	struct bench b;
 
@@ -57,9 +58,11 @@ static void test_no_policy_means_always(void **state)
 	bench_configure(&b, 8, FEATURES, 8, 8, VQB_INDIRECT_ALWAYS);
 	b.config.policy = NULL;
 	bench_start(&b);
-	bench_add(&b, 1, 1, 1);
+	bench_add(&b, 1, 2, 3);
+	bench_add(&b, 2, 2, 2);
 	vqb_driver_publish(b.drv);
-	bench_expect_indirect(&b, bench_take(&b), 1, 1, 1);
+	bench_expect_direct(&b, bench_take(&b), 1, 2, 3);
+	bench_expect_indirect(&b, bench_take(&b), 2, 2, 2);
 	bench_close(&b);
 }
 
@@ -333,7 +336,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_golden_bytes_of_a_table),
 		cmocka_unit_test(test_a_request_takes_one_descriptor_and_one_table),
-		cmocka_unit_test(test_no_policy_means_always),
+		cmocka_unit_test(test_no_policy_means_adaptive),
 		cmocka_unit_test(test_never_is_never),
 		cmocka_unit_test(test_one_segment_goes_direct),
 		cmocka_unit_test(test_out_of_tables_it_goes_direct),

@@ -170,7 +170,8 @@ static void test_a_config_of_another_size_is_refused(void **state)
 
 static void test_a_policy_that_is_none_is_refused(void **state)
 {
-	struct vqb_indirect_policy policy = { sizeof(policy), VQB_INDIRECT_NEVER };
+	struct vqb_indirect_policy policy = { .struct_size = sizeof(policy),
+					      .kind = VQB_INDIRECT_NEVER };
 	struct vqb_driver_config config = good_config();
 
 	(void)state;

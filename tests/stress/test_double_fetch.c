@@ -957,7 +957,7 @@ static void driver_step(struct driver_scene *s)
 
 static void open_driver(struct driver_scene *s, const struct driver_mode *mode)
 {
-	struct vqb_indirect_policy policy = { sizeof(policy), mode->kind };
+	struct vqb_indirect_policy policy = { .struct_size = sizeof(policy), .kind = mode->kind };
 	struct vqb_driver_config config = { .struct_size = sizeof(config), .policy = &policy };
 	struct guarded *g = s->guarded;
 	uint8_t *mem;

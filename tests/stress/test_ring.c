@@ -444,7 +444,8 @@ static void check(int32_t status)
 
 static void set_up(struct pair *p, struct vqb_memory *map, struct vqb_extent *ram)
 {
-	struct vqb_indirect_policy policy = { sizeof(policy), p->mode->policy };
+	struct vqb_indirect_policy policy = { .struct_size = sizeof(policy),
+					      .kind = p->mode->policy };
 	uint32_t tables = (p->size + 1) / 2;
 	size_t tables_bytes = VQB_TABLES_BYTES(tables, TABLE_LENGTH);
 	struct vqb_driver_config drv = { .struct_size = sizeof(drv) };

@@ -91,7 +91,7 @@ static inline void bench_configure(struct bench *b, uint32_t size, uint64_t feat
 	size_t bytes = 16 * (size_t)tables * table_len;
 
 	memset(b, 0, sizeof(*b));
-	b->policy = (struct vqb_indirect_policy){ sizeof(b->policy), kind };
+	b->policy = (struct vqb_indirect_policy){ .struct_size = sizeof(b->policy), .kind = kind };
 	b->config.struct_size = sizeof(b->config);
 	b->config.ring = bench_ring(size, features);
 	if (bytes) {
