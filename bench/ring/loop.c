@@ -91,8 +91,12 @@ static void make_memory(struct loop *l, size_t low_bytes)
 
 static void make_ends(struct loop *l, size_t tables_at, size_t tables_bytes)
 {
+	static const struct vqb_indirect_policy always = { .struct_size = sizeof(always),
+							   .kind = VQB_INDIRECT_ALWAYS };
 	const struct work *w = &l->work;
-	struct vqb_driver_config drv = { .struct_size = sizeof(drv), .max_table = w->n };
+	struct vqb_driver_config drv = { .struct_size = sizeof(drv),
+					 .max_table = w->n,
+					 .policy = &always };
 	struct vqb_device_config dev = { .struct_size = sizeof(dev), .memory = &l->map };
 
 	drv.ring.size = dev.ring.size = w->ring;
