@@ -111,10 +111,11 @@ VQB_API size_t vqb_device_size(const struct vqb_device_config *config);
  *
  * With a ring and a tracking area that is not new, the queue goes on where the area and the used
  * ring's index say instead. What the area says is checked: features, version, size, the last
- * batch's head and all heads it leads to, its length against the used ring's index, each entry's
- * flag, and that the counters of chains in flight are below 2^63 and all different. Padding, and
- * what entries hold that are not in flight, is not looked at. If the used ring is a batch ahead
- * of the area, the area is mended. Then take finds the chains in flight, the oldest first.
+ * batch's head and all heads it leads to, its length against the used ring's index, the flag of
+ * each other entry, and that the counters of chains in flight are below 2^63 and all different.
+ * Padding, and what entries hold that are not in flight, is not looked at. If the used ring is a
+ * batch ahead of the area, the area is mended. Then take finds the chains in flight, the oldest
+ * first.
  *
  * VQB_OK with the device in *out.
  * VQB_E_INVALID: a size, an alignment, a feature, a field that must be zero, the memory map, or

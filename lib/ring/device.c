@@ -16,7 +16,7 @@
  * was put. Under IN_ORDER those are the heads as they were taken anyway. Else a put writes its
  * head there: positions below `next` are nobody else's, since untake looks at cursor - 1 only, and
  * that isn't below `next` while anything is out. What a predecessor left in flight stands in
- * `order` from the first position on, up to `resubmit`, and take finds it there.
+ * `order` from the first position on, up to `track.resubmit`, and take finds it there.
  */
 #include <vqblk/device.h>
 
@@ -57,7 +57,6 @@ struct vqb_device {
 	struct vqb_reason broken;
 	/* of the modes */
 	struct held *held; /* by head */
-	uint32_t resubmit; /* up to this position, `order` says what take finds */
 	struct tracking track;
 	struct dirty dirty;
 };
@@ -154,7 +153,13 @@ static VQB_COLD void stop(struct vqb_device *dev, int32_t state)
 static uint32_t mode_of(const struct vqb_device *dev)
 {
 	return ring_mode(dev->ring.flags, dev->ring.features, dev->end.cache) |
-	       (dev->track.area ? MODE_TRACKING : 0u) | (dirty_wanted(&dev->dirty) ? MODE_LOG : 0u);
+	       (dev->track.area ? MODE_TRACKING : 0u) | (dev->map.memory->log ? MODE_LOG : 0u);
+}
+
+/* Tells the log, which there is, of something in the used ring. */
+static void log_written(struct vqb_device *dev, const void *at, size_t bytes)
+{
+	dirty_mark(&dev->dirty, dev->map.memory, at, bytes);
 }
 
 /* Forgets the ring and everything that was taken from it. */
@@ -200,11 +205,11 @@ static void start(struct vqb_device *dev, uint16_t idx, uint32_t again)
 {
 	end_start(&dev->end, idx, idx);
 	dev->end.seen += again;
-	dev->resubmit = dev->end.seen;
+	dev->track.resubmit = dev->end.seen;
 	dev->end.mode = dev->rules.mode = mode_of(dev);
 	/* What a predecessor wrote and did not come to log is not known. */
-	if (dirty_wanted(&dev->dirty))
-		dirty_mark(&dev->dirty, dev->end.own, VQB_USED_BYTES(dev->ring.size));
+	if (dev->map.memory->log)
+		log_written(dev, dev->end.own, VQB_USED_BYTES(dev->ring.size));
 	dev->state = VQB_OK;
 }
 
@@ -263,7 +268,6 @@ int32_t vqb_device_init(void *mem, size_t bytes, const struct vqb_device_config 
 	dev->order = (uint16_t *)(dev->held + dev->max_size);
 	dev->track.area = config->tracking.host;
 	map_init(&dev->map, config->memory);
-	dirty_init(&dev->dirty, config->memory);
 	dev->generation = config->memory->generation;
 	let_go(dev);
 	status = config->ring.size ? start_again(dev, &config->ring, 0) : VQB_OK;
@@ -284,7 +288,8 @@ static VQB_COLD int32_t broken(struct vqb_device *dev, enum vqb_rule rule, uint3
 /* Is the chain at the cursor one that a predecessor had taken? */
 static bool is_resubmitted(const struct vqb_device *dev)
 {
-	return dev->end.mode & MODE_TRACKING && (int32_t)(dev->resubmit - dev->end.cursor) > 0;
+	return dev->end.mode & MODE_TRACKING &&
+	       (int32_t)(dev->track.resubmit - dev->end.cursor) > 0;
 }
 
 /* The head at the cursor, fetched once. One outside the ring, or one that is out, breaks it. */
@@ -313,8 +318,8 @@ static VQB_COLD void track_take(struct vqb_device *dev, uint32_t head)
 		return;
 	tracking_take(&dev->track, head);
 	/* Kept near, lest it be ahead again half a turn later; untake goes back a ring at most. */
-	if (cursor - dev->resubmit > 2 * VQB_RING_MAX)
-		dev->resubmit = cursor - VQB_RING_MAX;
+	if (cursor - dev->track.resubmit > 2 * VQB_RING_MAX)
+		dev->track.resubmit = cursor - VQB_RING_MAX;
 }
 
 /* The chain at the cursor was taken and is not, after all. */
@@ -604,8 +609,8 @@ static void log_used(struct vqb_device *dev, struct positions p)
 	uint32_t at = p.from & p.mask, n = p.to - p.from, to_end = p.mask + 1 - at;
 	uint32_t first = n < to_end ? n : to_end;
 
-	dirty_mark(&dev->dirty, &dev->used[at], first * sizeof(struct used_elem));
-	dirty_mark(&dev->dirty, dev->used, (n - first) * sizeof(struct used_elem));
+	log_written(dev, &dev->used[at], first * sizeof(struct used_elem));
+	log_written(dev, dev->used, (n - first) * sizeof(struct used_elem));
 }
 
 /*
@@ -633,7 +638,7 @@ static void expose_special(struct vqb_device *dev)
 	if (mode & MODE_TRACKING)
 		tracking_settle(&dev->track, p);
 	if (mode & MODE_LOG)
-		dirty_mark(&dev->dirty, &e->own->idx, sizeof(e->own->idx));
+		log_written(dev, &e->own->idx, sizeof(e->own->idx));
 	if (mode & MODE_HOLDS)
 		held_release(dev->held, p);
 }
@@ -646,9 +651,9 @@ static void log_wish(struct vqb_device *dev, uint32_t asked)
 	if (!(e->mode & MODE_LOG) || e->asked == asked)
 		return;
 	if (e->own_event)
-		dirty_mark(&dev->dirty, e->own_event, sizeof(*e->own_event));
+		log_written(dev, e->own_event, sizeof(*e->own_event));
 	else
-		dirty_mark(&dev->dirty, &e->own->flags, sizeof(e->own->flags));
+		log_written(dev, &e->own->flags, sizeof(e->own->flags));
 }
 
 /* ---- notifying: a broken queue still returns what is out, but asks for nothing ---- */
@@ -718,14 +723,14 @@ void vqb_device_disarm(struct vqb_device *dev)
 
 uint32_t vqb_device_logs(const struct vqb_device *dev)
 {
-	return dirty_wanted(&dev->dirty);
+	return dev->map.memory->log != NULL;
 }
 
 void vqb_device_log(struct vqb_device *dev, const struct vqb_piece *piece, uint32_t pieces,
 		    uint64_t written)
 {
-	if (dirty_wanted(&dev->dirty))
-		dirty_mark_pieces(&dev->dirty, piece, pieces, written);
+	if (dev->map.memory->log)
+		dirty_mark_pieces(&dev->dirty, dev->map.memory, piece, pieces, written);
 }
 
 /* ---- starting over ---- */
@@ -755,7 +760,7 @@ int32_t vqb_device_save(const struct vqb_device *dev, struct vqb_device_saved *s
 	if ((vqb_device_in_flight(dev) && !(e->mode & MODE_TRACKING)) || e->exposed != e->next)
 		return VQB_E_BUSY;
 	/* What a predecessor left in flight, and take has not come to, was taken all the same. */
-	saved->avail = (uint16_t)(is_resubmitted(dev) ? dev->resubmit : e->cursor);
+	saved->avail = (uint16_t)(is_resubmitted(dev) ? dev->track.resubmit : e->cursor);
 	saved->used = (uint16_t)e->next;
 	return VQB_OK;
 }
@@ -792,7 +797,7 @@ int32_t vqb_device_set_memory(struct vqb_device *dev, const struct vqb_memory *m
 	}
 	dev->map = map;
 	dev->generation = memory->generation;
-	dirty_init(&dev->dirty, memory);
+	dev->dirty.len = 0;
 	dev->end.mode = mode_of(dev) | (dev->end.mode & MODE_STOPPED);
 	return VQB_OK;
 }

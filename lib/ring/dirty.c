@@ -4,57 +4,58 @@
 
 #include "map.h"
 
-void dirty_init(struct dirty *d, const struct vqb_memory *memory)
+/* Is `host` in it? Distances, not pointers, are compared: the two need not be of one object. */
+static bool dirty_has(const struct dirty *d, const void *host)
 {
-	memset(d, 0, sizeof(*d));
-	d->memory = memory->log ? memory : NULL;
+	return (uintptr_t)host - (uintptr_t)d->host < d->len;
 }
 
-/* Distances, not pointers, are compared: the two need not be of one object. */
-static bool has_host(const struct vqb_extent *e, const void *host)
+static bool dirty_try(struct dirty *d, const struct vqb_extent *e, const void *host)
 {
-	return (uintptr_t)host - (uintptr_t)e->host < e->len && e->access & VQB_WRITE;
+	d->addr = e->addr;
+	d->len = e->access & VQB_WRITE ? e->len : 0;
+	d->host = e->host;
+	return dirty_has(d, host);
 }
 
-static bool locate(const struct vqb_memory *memory, const void *host, struct vqb_extent *out)
+static bool dirty_find(struct dirty *d, const struct vqb_memory *memory, const void *host)
 {
-	for (uint32_t i = 0; i < memory->count; i++) {
-		*out = memory->sorted[i];
-		if (has_host(out, host))
+	struct vqb_extent asked;
+
+	for (uint32_t i = 0; i < memory->count; i++)
+		if (dirty_try(d, &memory->sorted[i], host))
 			return true;
-	}
-	return memory->locate && !memory->locate(memory->context, host, out) &&
-	       map_extent_valid(out) && has_host(out, host);
+	return memory->locate && !memory->locate(memory->context, host, &asked) &&
+	       map_extent_valid(&asked) && dirty_try(d, &asked, host);
 }
 
-void dirty_mark(struct dirty *d, const void *host, uint64_t len)
+void dirty_mark(struct dirty *d, const struct vqb_memory *memory, const void *host, uint64_t len)
 {
-	const struct vqb_memory *memory = d->memory;
 	const char *at = host;
 
 	while (len) {
 		uint64_t offset, n;
 
-		if (!has_host(&d->last, at) && !locate(memory, at, &d->last)) {
-			d->last.len = 0;
+		if (!dirty_has(d, at) && !dirty_find(d, memory, at)) {
+			d->len = 0;
 			memory->log(memory->context, 0, UINT64_MAX);
 			return;
 		}
-		offset = (uintptr_t)at - (uintptr_t)d->last.host;
-		n = d->last.len - offset < len ? d->last.len - offset : len;
-		memory->log(memory->context, d->last.addr + offset, n);
+		offset = (uintptr_t)at - (uintptr_t)d->host;
+		n = d->len - offset < len ? d->len - offset : len;
+		memory->log(memory->context, d->addr + offset, n);
 		at += (size_t)n;
 		len -= n;
 	}
 }
 
-void dirty_mark_pieces(struct dirty *d, const struct vqb_piece *piece, uint32_t pieces,
-		       uint64_t bytes)
+void dirty_mark_pieces(struct dirty *d, const struct vqb_memory *memory,
+		       const struct vqb_piece *piece, uint32_t pieces, uint64_t bytes)
 {
 	for (; bytes && pieces; pieces--, piece++) {
 		uint64_t n = piece->len < bytes ? piece->len : bytes;
 
-		dirty_mark(d, piece->base, n);
+		dirty_mark(d, memory, piece->base, n);
 		bytes -= n;
 	}
 }

@@ -14,23 +14,17 @@
 #include <vqblk/memory.h>
 #include <vqblk/ring.h>
 
+/* Where the last byte was found. */
 struct dirty {
-	const struct vqb_memory *memory; /* NULL: no log */
-	struct vqb_extent last;          /* where the last byte was found; length 0: nowhere */
+	uint64_t addr, len; /* len 0: nowhere */
+	const char *host;
 };
 
-void dirty_init(struct dirty *d, const struct vqb_memory *memory);
-
-static inline bool dirty_wanted(const struct dirty *d)
-{
-	return d->memory != NULL;
-}
-
-/* `len` bytes at `host` were written. */
-void dirty_mark(struct dirty *d, const void *host, uint64_t len);
+/* `len` bytes at `host` were written; the map has a log. */
+void dirty_mark(struct dirty *d, const struct vqb_memory *memory, const void *host, uint64_t len);
 
 /* The first `bytes` bytes of so many pieces were. */
-void dirty_mark_pieces(struct dirty *d, const struct vqb_piece *piece, uint32_t pieces,
-		       uint64_t bytes);
+void dirty_mark_pieces(struct dirty *d, const struct vqb_memory *memory,
+		       const struct vqb_piece *piece, uint32_t pieces, uint64_t bytes);
 
 #endif

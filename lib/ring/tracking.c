@@ -35,11 +35,8 @@ void tracking_clear(struct tracking *t, uint32_t size, uint16_t used)
 	vqb_port_store16_release(&a->desc_num, (uint16_t)size);
 	vqb_port_store16_release(&a->last_batch_head, 0);
 	vqb_port_store16_release(&a->used_idx, used);
-	for (uint32_t head = 0; head < size; head++) {
+	for (uint32_t head = 0; head < size; head++)
 		track(t, head, 0);
-		vqb_port_store16_release(&a->entry[head].next, 0);
-		vqb_port_store64(&a->entry[head].counter, 0);
-	}
 	t->counter = 0;
 	t->last = 0;
 	vqb_port_store16_release(&a->version, TRACKING_VERSION);
@@ -78,19 +75,6 @@ static bool header_valid(const struct tracking_area *a, uint32_t size)
 {
 	return !vqb_port_load64(&a->features) && vqb_port_load16(&a->version) == TRACKING_VERSION &&
 	       vqb_port_load16(&a->desc_num) == size && vqb_port_load16(&a->last_batch_head) < size;
-}
-
-/* A ring of 32768 has its size in 16 bits, so an entry's flag and counter are all that is left. */
-static bool entries_valid(const struct tracking *t, uint32_t size)
-{
-	for (uint32_t head = 0; head < size; head++) {
-		uint32_t flag = inflight(t, head);
-
-		if (flag > 1 ||
-		    (flag && vqb_port_load64(&t->area->entry[head].counter) >= COUNTER_END))
-			return false;
-	}
-	return true;
 }
 
 /*
@@ -137,55 +121,47 @@ static uint64_t list_key(const struct list *l, uint32_t i)
 	return vqb_port_load64(&l->area->entry[*list_at(l, i)].counter);
 }
 
-static void list_swap(const struct list *l, uint32_t i, uint32_t j)
+/* Moves entry `i` forward, in steps of `gap`, to where it belongs. */
+static void list_insert(const struct list *l, uint32_t i, uint32_t gap)
 {
-	uint16_t head = *list_at(l, i);
+	for (; i >= gap && list_key(l, i - gap) > list_key(l, i); i -= gap) {
+		uint16_t head = *list_at(l, i);
 
-	*list_at(l, i) = *list_at(l, j);
-	*list_at(l, j) = head;
-}
-
-static void sift_down(const struct list *l, uint32_t i, uint32_t n)
-{
-	for (;;) {
-		uint32_t child = 2 * i + 1;
-
-		if (child >= n)
-			return;
-		if (child + 1 < n && list_key(l, child) < list_key(l, child + 1))
-			child++;
-		if (list_key(l, i) >= list_key(l, child))
-			return;
-		list_swap(l, i, child);
-		i = child;
+		*list_at(l, i) = *list_at(l, i - gap);
+		*list_at(l, i - gap) = head;
 	}
 }
 
-/* Heap sort: in place, and no order of the input makes it slow. */
+/* Shell sort: little code, in place, and quick enough whatever the order was. */
 static void list_sort(const struct list *l, uint32_t n)
 {
-	for (uint32_t i = n / 2; i-- > 0;)
-		sift_down(l, i, n);
-	while (n > 1) {
-		list_swap(l, 0, --n);
-		sift_down(l, 0, n);
+	for (uint32_t gap = n; gap > 1;) {
+		gap = gap > 2 ? gap * 5 / 11 : 1;
+		for (uint32_t i = gap; i < n; i++)
+			list_insert(l, i, gap);
 	}
 }
 
-/* Lists the heads in flight by counter. False: two have the same. */
+/* Lists the heads in flight by counter. False: an entry is none, or two have the same counter. */
 static bool list_in_flight(struct tracking *t, const struct list *l, uint32_t size, uint32_t *count)
 {
 	uint32_t n = 0;
 
-	for (uint32_t head = 0; head < size; head++)
-		if (inflight(t, head) && n < size)
-			*list_at(l, n++) = (uint16_t)head;
-	list_sort(l, n);
-	for (uint32_t i = 1; i < n; i++)
-		if (list_key(l, i - 1) >= list_key(l, i))
+	for (uint32_t head = 0; head < size; head++) {
+		uint32_t flag = inflight(t, head);
+
+		if (!flag)
+			continue;
+		*list_at(l, n++) = (uint16_t)head;
+		if (flag > 1 || list_key(l, n - 1) >= COUNTER_END)
 			return false;
+	}
+	list_sort(l, n);
 	t->counter = n ? list_key(l, n - 1) + 1 : 0;
 	*count = n;
+	for (; n > 1; n--)
+		if (list_key(l, n - 2) >= list_key(l, n - 1))
+			return false;
 	return true;
 }
 
@@ -195,7 +171,7 @@ int32_t tracking_load(struct tracking *t, uint32_t size, uint16_t used, uint16_t
 	struct list l = { .area = t->area, .head = order, .mask = size - 1, .from = used };
 	uint32_t batch;
 
-	if (!header_valid(t->area, size) || !entries_valid(t, size))
+	if (!header_valid(t->area, size))
 		return VQB_E_INVALID;
 	batch = (uint16_t)(used - vqb_port_load16(&t->area->used_idx));
 	if (!batch_valid(t, size, batch, order))

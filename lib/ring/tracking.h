@@ -48,6 +48,7 @@ struct tracking {
 	struct tracking_area *area; /* NULL: there is none */
 	uint64_t counter;           /* of the next take */
 	uint16_t last;              /* last_batch_head */
+	uint32_t resubmit;          /* up to this position, take finds what a predecessor left */
 };
 
 /* Free-running positions of a ring whose heads stand in an array as long as the ring. */
