@@ -381,7 +381,7 @@ VQB_INLINE int32_t take_one(struct vqb_device *dev, struct walk *w, struct vqb_c
 
 	if (VQB_UNLIKELY(status))
 		return status;
-	status = mode & MODE_FORMAT ? walk_chain(w, head, chain) : walk_plain(w, head, chain);
+	status = walks_plain(mode) ? walk_plain(w, head, chain) : walk_chain(w, head, chain);
 	if (VQB_UNLIKELY(status))
 		return deliver_bad(dev, w, head, status, chain, need);
 	chain->ticket = consume(dev, head, chain->write_bytes, mode);
@@ -462,7 +462,7 @@ int32_t vqb_device_take(struct vqb_device *dev, struct vqb_chain *chain, uint32_
 {
 	struct basket to = { .chain = chain, .max = max, .piece = piece, .room = room };
 
-	if (VQB_UNLIKELY(dev->end.mode))
+	if (!is_plain(dev->end.mode))
 		return take_special(dev, &to, taken, need);
 	return take(dev, &to, taken, need, MODE_PLAIN);
 }
@@ -576,7 +576,7 @@ static VQB_COLD int32_t put_special(struct vqb_device *dev, struct vqb_ticket ti
 
 int32_t vqb_device_put(struct vqb_device *dev, struct vqb_ticket ticket, uint32_t written)
 {
-	if (VQB_UNLIKELY(dev->end.mode))
+	if (!is_plain(dev->end.mode))
 		return put_special(dev, ticket, written);
 	return put(dev, ticket, written, MODE_PLAIN);
 }
@@ -678,7 +678,7 @@ static VQB_COLD uint32_t notify_special(struct vqb_device *dev, enum notify_call
 
 void vqb_device_expose(struct vqb_device *dev)
 {
-	if (VQB_UNLIKELY(dev->end.mode))
+	if (!is_plain(dev->end.mode))
 		notify_special(dev, CALL_EXPOSE);
 	else
 		end_expose(&dev->end, MODE_PLAIN);
@@ -686,14 +686,14 @@ void vqb_device_expose(struct vqb_device *dev)
 
 uint32_t vqb_device_publish(struct vqb_device *dev)
 {
-	if (VQB_UNLIKELY(dev->end.mode))
+	if (!is_plain(dev->end.mode))
 		return notify_special(dev, CALL_PUBLISH);
 	return end_publish(&dev->end, MODE_PLAIN);
 }
 
 uint32_t vqb_device_turn(struct vqb_device *dev)
 {
-	if (VQB_UNLIKELY(dev->end.mode))
+	if (!is_plain(dev->end.mode))
 		return notify_special(dev, CALL_TURN);
 	return end_turn(&dev->end, MODE_PLAIN);
 }

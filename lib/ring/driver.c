@@ -623,7 +623,7 @@ static VQB_COLD int32_t add_special(struct vqb_driver *drv, const struct vqb_seg
 int32_t vqb_driver_add(struct vqb_driver *drv, const struct vqb_segment *seg, uint32_t readable,
 		       uint32_t writable, void *token)
 {
-	if (VQB_UNLIKELY(drv->end.mode))
+	if (!is_plain(drv->end.mode))
 		return add_special(drv, seg, readable, writable, token);
 	return add(drv, seg, readable, writable, token, MODE_PLAIN);
 }
@@ -658,7 +658,7 @@ static VQB_COLD uint32_t notify_special(struct vqb_driver *drv, enum notify_call
 
 void vqb_driver_expose(struct vqb_driver *drv)
 {
-	if (VQB_UNLIKELY(drv->end.mode))
+	if (!is_plain(drv->end.mode))
 		notify_special(drv, CALL_EXPOSE);
 	else
 		end_expose(&drv->end, MODE_PLAIN);
@@ -666,14 +666,14 @@ void vqb_driver_expose(struct vqb_driver *drv)
 
 uint32_t vqb_driver_publish(struct vqb_driver *drv)
 {
-	if (VQB_UNLIKELY(drv->end.mode))
+	if (!is_plain(drv->end.mode))
 		return notify_special(drv, CALL_PUBLISH);
 	return end_publish(&drv->end, MODE_PLAIN);
 }
 
 uint32_t vqb_driver_turn(struct vqb_driver *drv)
 {
-	if (VQB_UNLIKELY(drv->end.mode))
+	if (!is_plain(drv->end.mode))
 		return notify_special(drv, CALL_TURN);
 	return end_turn(&drv->end, MODE_PLAIN);
 }
@@ -865,8 +865,8 @@ static VQB_COLD void tell_policy(struct vqb_driver *drv)
 static __attribute__((noinline)) uint32_t reap_some(struct vqb_driver *drv, struct vqb_done *done,
 						    uint32_t pending)
 {
-	uint32_t n = VQB_UNLIKELY(drv->end.mode) ? reap_special(drv, done, pending)
-						 : reap(drv, done, pending, MODE_PLAIN);
+	uint32_t n = !is_plain(drv->end.mode) ? reap_special(drv, done, pending)
+					      : reap(drv, done, pending, MODE_PLAIN);
 
 	runs_heal(drv);
 	drv->count.completions += n;
@@ -883,7 +883,7 @@ static VQB_COLD uint32_t reapable_special(struct vqb_driver *drv)
 uint32_t vqb_driver_reap(struct vqb_driver *drv, struct vqb_done *done, uint32_t max)
 {
 	uint32_t pending =
-		VQB_UNLIKELY(drv->end.mode) ? reapable_special(drv) : reapable(drv, MODE_PLAIN);
+		!is_plain(drv->end.mode) ? reapable_special(drv) : reapable(drv, MODE_PLAIN);
 
 	pending = pending < max ? pending : max;
 	return pending ? reap_some(drv, done, pending) : 0;

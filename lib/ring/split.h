@@ -31,6 +31,25 @@ enum mode {
 	MODE_FORMAT = MODE_BIG | MODE_CACHE, /* descriptors need more than a load */
 };
 
+/* At -Os there is no copy for the plain case: the general one does it, too. */
+#if defined(__OPTIMIZE_SIZE__)
+#define MODE_PLAIN_COPY 0
+#else
+#define MODE_PLAIN_COPY 1
+#endif
+
+/* Is this queue for the plain copy? */
+VQB_INLINE bool is_plain(uint32_t mode)
+{
+	return MODE_PLAIN_COPY && VQB_LIKELY(mode == MODE_PLAIN);
+}
+
+/* Are its chains for the plain walk? */
+VQB_INLINE bool walks_plain(uint32_t mode)
+{
+	return MODE_PLAIN_COPY && !(mode & MODE_FORMAT);
+}
+
 enum desc_flag {
 	DESC_NEXT = 1,
 	DESC_WRITE = 2,

@@ -258,6 +258,9 @@ struct pair {
 	uint8_t *guest;
 };
 
+static const struct vqb_indirect_policy always = { .struct_size = sizeof(always),
+						   .kind = VQB_INDIRECT_ALWAYS };
+
 /* One block: tables, the ring, data. */
 static void open_pair(struct pair *p, uint64_t features)
 {
@@ -268,6 +271,7 @@ static void open_pair(struct pair *p, uint64_t features)
 	p->b.config.struct_size = sizeof(p->b.config);
 	p->b.config.tables = (struct vqb_dma){ p->guest, GUEST_AT, 512 };
 	p->b.config.max_table = 4;
+	p->b.config.policy = &always;
 	p->b.config.ring =
 		(struct vqb_ring){ .size = 8, .flags = VQB_RING_BIG_ENDIAN, .features = features };
 	assert_int_equal(vqb_ring_place(&p->b.config.ring, p->guest + 1024, 4), VQB_OK);
