@@ -209,7 +209,7 @@ static void ring_start(struct vqb_driver *drv, const struct vqb_ring *ring)
 	ring_clear(ring);
 	ring_attach(drv, ring, 0);
 	drv->end.asked = 0; /* the ring says so: all zero */
-	end_flush(&drv->end, ring->desc, VQB_DESC_BYTES(ring->size), drv->end.mode);
+	end_flush(&drv->end, ring->desc, (size_t)VQB_DESC_BYTES(ring->size), drv->end.mode);
 	end_flush(&drv->end, ring->avail, VQB_AVAIL_BYTES(ring->size), drv->end.mode);
 	end_flush(&drv->end, ring->used, VQB_USED_BYTES(ring->size), drv->end.mode);
 }
