@@ -352,7 +352,8 @@ VQB_API int32_t vqb_device_restore(struct vqb_device *dev, const struct vqb_ring
 /*
  * The device gives up on its own account: nothing more is taken (take and state answer
  * VQB_E_NEEDS_RESET), what is out can still be put and published. The transport sets
- * DEVICE_NEEDS_RESET, as it does for a BROKEN queue. Nothing without a ring.
+ * DEVICE_NEEDS_RESET, as it does for a BROKEN queue. Nothing without a ring, and a
+ * queue that is BROKEN stays that, with its reason.
  */
 VQB_API void vqb_device_needs_reset(struct vqb_device *dev);
 

@@ -193,7 +193,8 @@ VQB_API int32_t vqb_driver_detach(struct vqb_driver *drv, void **tokens, uint32_
 
 /*
  * The transport has seen DEVICE_NEEDS_RESET: nothing more is added, published or reaped (add and
- * state answer VQB_E_NEEDS_RESET) until the three steps of a reset. Nothing without a ring.
+ * state answer VQB_E_NEEDS_RESET) until the three steps of a reset. Nothing without a ring, and a
+ * queue that is BROKEN stays that.
  */
 VQB_API void vqb_driver_needs_reset(struct vqb_driver *drv);
 

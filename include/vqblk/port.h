@@ -52,6 +52,8 @@ int memcmp(const void *a, const void *b, size_t n);
 #else
 #define VQB_INLINE static inline __attribute__((always_inline))
 #endif
+/* For what is smaller than a call of it. */
+#define VQB_TINY static inline __attribute__((always_inline))
 /* For what a hot path hardly ever needs. */
 #define VQB_COLD __attribute__((noinline, cold))
 
@@ -66,7 +68,7 @@ int memcmp(const void *a, const void *b, size_t n);
  * per machine: for a C11 seq_cst fence clang emits mfence on x86, which costs four times as
  * much as a locked operation on the stack and orders nothing more here.
  */
-static inline void vqb_port_fence(void)
+VQB_TINY void vqb_port_fence(void)
 {
 #if defined(__x86_64__)
 	__asm__ volatile("lock; orq $0,(%%rsp)" ::: "memory", "cc");
@@ -86,7 +88,7 @@ static inline void vqb_port_fence(void)
  * strong as a driver of hardware needs it. After the full fence even a store to a device register
  * is ordered behind what came before.
  */
-static inline void vqb_port_device_fence(void)
+VQB_TINY void vqb_port_device_fence(void)
 {
 #if defined(__x86_64__) || defined(__i386__)
 	__asm__ volatile("mfence" ::: "memory");
@@ -100,7 +102,7 @@ static inline void vqb_port_device_fence(void)
 }
 
 /* Loads before it are done before loads after it. */
-static inline void vqb_port_device_read_fence(void)
+VQB_TINY void vqb_port_device_read_fence(void)
 {
 #if defined(__x86_64__) || defined(__i386__)
 	__asm__ volatile("lfence" ::: "memory");
@@ -114,7 +116,7 @@ static inline void vqb_port_device_read_fence(void)
 }
 
 /* Stores before it are visible before stores after it. */
-static inline void vqb_port_device_write_fence(void)
+VQB_TINY void vqb_port_device_write_fence(void)
 {
 #if defined(__x86_64__) || defined(__i386__)
 	__asm__ volatile("sfence" ::: "memory");
@@ -146,54 +148,54 @@ static inline uint64_t vqb_port_ticks(void)
 }
 
 /* An index load: what the peer wrote before it stored this value is visible to loads after it. */
-static inline uint16_t vqb_port_load16_acquire(const void *p)
+VQB_TINY uint16_t vqb_port_load16_acquire(const void *p)
 {
 	return __atomic_load_n((const uint16_t *)p, __ATOMIC_ACQUIRE);
 }
 
 /* An index store: whatever was written before it is visible to a peer that sees the value. */
-static inline void vqb_port_store16_release(void *p, uint16_t v)
+VQB_TINY void vqb_port_store16_release(void *p, uint16_t v)
 {
 	__atomic_store_n((uint16_t *)p, v, __ATOMIC_RELEASE);
 }
 
-static inline uint8_t vqb_port_load8(const void *p)
+VQB_TINY uint8_t vqb_port_load8(const void *p)
 {
 	return __atomic_load_n((const uint8_t *)p, __ATOMIC_RELAXED);
 }
 
-static inline uint16_t vqb_port_load16(const void *p)
+VQB_TINY uint16_t vqb_port_load16(const void *p)
 {
 	return __atomic_load_n((const uint16_t *)p, __ATOMIC_RELAXED);
 }
 
-static inline uint32_t vqb_port_load32(const void *p)
+VQB_TINY uint32_t vqb_port_load32(const void *p)
 {
 	return __atomic_load_n((const uint32_t *)p, __ATOMIC_RELAXED);
 }
 
-static inline void vqb_port_store16(void *p, uint16_t v)
+VQB_TINY void vqb_port_store16(void *p, uint16_t v)
 {
 	__atomic_store_n((uint16_t *)p, v, __ATOMIC_RELAXED);
 }
 
-static inline void vqb_port_store32(void *p, uint32_t v)
+VQB_TINY void vqb_port_store32(void *p, uint32_t v)
 {
 	__atomic_store_n((uint32_t *)p, v, __ATOMIC_RELAXED);
 }
 
 #if UINTPTR_MAX > 0xffffffffu
-static inline uint64_t vqb_port_load64(const void *p)
+VQB_TINY uint64_t vqb_port_load64(const void *p)
 {
 	return __atomic_load_n((const uint64_t *)p, __ATOMIC_RELAXED);
 }
 
-static inline void vqb_port_store64(void *p, uint64_t v)
+VQB_TINY void vqb_port_store64(void *p, uint64_t v)
 {
 	__atomic_store_n((uint64_t *)p, v, __ATOMIC_RELAXED);
 }
 #else
-static inline uint64_t vqb_port_load64(const void *p)
+VQB_TINY uint64_t vqb_port_load64(const void *p)
 {
 	const uint32_t *half = (const uint32_t *)p;
 	uint32_t first = vqb_port_load32(half), second = vqb_port_load32(half + 1);
@@ -201,7 +203,7 @@ static inline uint64_t vqb_port_load64(const void *p)
 	return VQB_BIG_ENDIAN ? (uint64_t)first << 32 | second : (uint64_t)second << 32 | first;
 }
 
-static inline void vqb_port_store64(void *p, uint64_t v)
+VQB_TINY void vqb_port_store64(void *p, uint64_t v)
 {
 	uint32_t *half = (uint32_t *)p;
 

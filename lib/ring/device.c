@@ -71,7 +71,7 @@ _Static_assert(DEVICE_PER_ENTRY <= 32, "VQB_DEVICE_BYTES");
 
 static bool ring_usable(const struct vqb_ring_at *ring, uint32_t max_size)
 {
-	return ring->size <= max_size &&
+	return ring->size <= max_size && ring->index <= UINT16_MAX &&
 	       ring_valid(ring->size, ring->flags, ring->zero, ring->features, ring->desc,
 			  ring->avail, ring->used);
 }
@@ -406,8 +406,7 @@ VQB_INLINE int32_t look(struct vqb_device *dev, uint32_t mode)
 		return broken(dev, VQB_RULE_JUMPED, (uint16_t)(e->cursor + ahead));
 	e->seen += ahead;
 	if (mode & MODE_CACHE)
-		end_sync(e, e->cache->invalidate, e->peer, sizeof(struct word16), e->cursor,
-			 e->seen);
+		end_invalidate_peer(e, sizeof(struct word16), e->cursor, e->seen);
 	return VQB_OK;
 }
 
@@ -600,7 +599,7 @@ static void flush_used(const struct vqb_device *dev)
 {
 	const struct end *e = &dev->end;
 
-	end_sync(e, e->cache->flush, e->own, sizeof(struct used_elem), e->exposed, e->next);
+	end_flush_own(e, sizeof(struct used_elem), e->exposed, e->next);
 }
 
 /* The entries at these positions, which may go round the end of the ring. */
@@ -634,7 +633,7 @@ static void expose_special(struct vqb_device *dev)
 		log_used(dev, p);
 	if (mode & MODE_TRACKING)
 		tracking_link(&dev->track, p);
-	end_expose(e, mode);
+	end_expose_any(e);
 	if (mode & MODE_TRACKING)
 		tracking_settle(&dev->track, p);
 	if (mode & MODE_LOG)
@@ -670,8 +669,8 @@ static VQB_COLD uint32_t notify_special(struct vqb_device *dev, enum notify_call
 	if (call == CALL_EXPOSE)
 		return VQB_QUIET;
 	if (call == CALL_PUBLISH || dev->state)
-		return end_publish(&dev->end, dev->end.mode);
-	answer = end_turn(&dev->end, dev->end.mode);
+		return end_publish_any(&dev->end);
+	answer = end_turn_any(&dev->end);
 	log_wish(dev, asked);
 	return answer;
 }
@@ -704,7 +703,7 @@ uint32_t vqb_device_arm(struct vqb_device *dev)
 
 	if (dev->state)
 		return VQB_QUIET;
-	answer = end_arm(&dev->end, 0, dev->end.mode);
+	answer = end_arm_any(&dev->end, 0);
 	log_wish(dev, asked);
 	return answer;
 }
@@ -715,7 +714,7 @@ void vqb_device_disarm(struct vqb_device *dev)
 
 	if (dev->state)
 		return;
-	end_disarm(&dev->end, dev->end.mode);
+	end_disarm_any(&dev->end);
 	log_wish(dev, asked);
 }
 
@@ -747,7 +746,7 @@ int32_t vqb_device_reset(struct vqb_device *dev, const struct vqb_ring_at *ring)
 
 void vqb_device_needs_reset(struct vqb_device *dev)
 {
-	if (dev->state != VQB_E_INVALID)
+	if (!dev->state)
 		stop(dev, VQB_E_NEEDS_RESET);
 }
 

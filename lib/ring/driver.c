@@ -247,7 +247,7 @@ int32_t vqb_driver_init(void *mem, size_t bytes, const struct vqb_driver_config 
 
 /* ---- free descriptors ---- */
 
-VQB_INLINE uint32_t index_after(const struct vqb_driver *drv, uint32_t at, uint32_t n)
+VQB_TINY uint32_t index_after(const struct vqb_driver *drv, uint32_t at, uint32_t n)
 {
 	return (at + n) & drv->end.mask;
 }
@@ -494,9 +494,12 @@ VQB_INLINE int32_t sums_status(const struct sums *sums)
 	return VQB_UNLIKELY(sums->bytes > UINT64_C(1) << 32) ? VQB_E_TOOBIG : VQB_OK;
 }
 
-/* Enters a chain whose descriptors are written into the available ring. */
-VQB_INLINE void lend(struct vqb_driver *drv, uint32_t head, uint32_t held, const struct sums *sums,
-		     void *token, uint32_t mode)
+/*
+ * Enters a chain of `n` descriptors, in the ring and in its table, that are written, into the
+ * available ring.
+ */
+VQB_INLINE void lend(struct vqb_driver *drv, uint32_t head, uint32_t held, uint32_t n, enum way way,
+		     const struct sums *sums, void *token, uint32_t mode)
 {
 	struct slot *slot = &drv->slot[head];
 	uint64_t writable = sums->bytes - sums->readable;
@@ -508,6 +511,8 @@ VQB_INLINE void lend(struct vqb_driver *drv, uint32_t head, uint32_t held, const
 	slot->held = (uint16_t)held;
 	store16(&drv->avail[next & drv->end.mask], (uint16_t)head, mode);
 	drv->end.next = next + 1;
+	drv->count.descriptors += n;
+	drv->policy.count[way]++;
 }
 
 /* Do the next `n` free descriptors not lie in one piece of the table? */
@@ -532,9 +537,7 @@ static VQB_COLD int32_t add_scattered(struct vqb_driver *drv, const struct vqb_s
 		return status;
 	head = runs_take_all(drv, n);
 	write_scattered(drv, head, seg, readable, writable);
-	drv->count.descriptors += n;
-	drv->policy.count[way]++;
-	lend(drv, head, HELD_DIRECT, &sums, token, drv->end.mode);
+	lend(drv, head, HELD_DIRECT, n, way, &sums, token, drv->end.mode);
 	return VQB_OK;
 }
 
@@ -554,10 +557,8 @@ VQB_INLINE int32_t add_direct(struct vqb_driver *drv, const struct vqb_segment *
 	if (VQB_UNLIKELY(status))
 		return status;
 	end_flush(&drv->end, drv->desc + head, n * sizeof(struct desc), mode);
-	drv->count.descriptors += n;
-	drv->policy.count[way]++;
 	runs_take(drv, n);
-	lend(drv, head, HELD_DIRECT, &sums, token, mode);
+	lend(drv, head, HELD_DIRECT, n, way, &sums, token, mode);
 	return VQB_OK;
 }
 
@@ -579,10 +580,8 @@ VQB_INLINE int32_t add_indirect(struct vqb_driver *drv, const struct vqb_segment
 		   desc_rest(n * (uint32_t)sizeof(struct desc), DESC_INDIRECT, 0), mode);
 	end_flush(&drv->end, table, n * sizeof(struct desc), mode);
 	end_flush(&drv->end, drv->desc + head, sizeof(struct desc), mode);
-	drv->count.descriptors += n + 1;
-	drv->policy.count[way]++;
 	runs_take(drv, 1);
-	lend(drv, head, number, &sums, token, mode);
+	lend(drv, head, number, n + 1, way, &sums, token, mode);
 	return VQB_OK;
 }
 
@@ -636,7 +635,7 @@ VQB_INLINE void flush_avail(const struct vqb_driver *drv, uint32_t mode)
 	const struct end *e = &drv->end;
 
 	if (mode & MODE_CACHE)
-		end_sync(e, e->cache->flush, e->own, sizeof(struct word16), e->exposed, e->next);
+		end_flush_own(e, sizeof(struct word16), e->exposed, e->next);
 }
 
 enum notify_call { CALL_EXPOSE, CALL_PUBLISH, CALL_TURN };
@@ -649,10 +648,10 @@ static VQB_COLD uint32_t notify_special(struct vqb_driver *drv, enum notify_call
 		return VQB_QUIET;
 	flush_avail(drv, e->mode);
 	if (call == CALL_PUBLISH)
-		return end_publish(e, e->mode);
+		return end_publish_any(e);
 	if (call == CALL_TURN)
-		return end_turn(e, e->mode);
-	end_expose(e, e->mode);
+		return end_turn_any(e);
+	end_expose_any(e);
 	return VQB_QUIET;
 }
 
@@ -680,7 +679,7 @@ uint32_t vqb_driver_turn(struct vqb_driver *drv)
 
 uint32_t vqb_driver_arm(struct vqb_driver *drv)
 {
-	return drv->state ? VQB_QUIET : end_arm(&drv->end, 0, drv->end.mode);
+	return drv->state ? VQB_QUIET : end_arm_any(&drv->end, 0);
 }
 
 /* Requests that the device can complete. */
@@ -699,13 +698,13 @@ uint32_t vqb_driver_postpone(struct vqb_driver *drv, uint32_t intent)
 		wanted = wanted * 3 / 4;
 	else if (intent != VQB_POSTPONE_EMPTIED)
 		wanted /= 4;
-	return end_arm(&drv->end, drv->end.own_event && wanted ? wanted - 1 : 0, drv->end.mode);
+	return end_arm_any(&drv->end, drv->end.own_event && wanted ? wanted - 1 : 0);
 }
 
 void vqb_driver_disarm(struct vqb_driver *drv)
 {
 	if (!drv->state)
-		end_disarm(&drv->end, drv->end.mode);
+		end_disarm_any(&drv->end);
 }
 
 uint32_t vqb_driver_notification(const struct vqb_driver *drv)
@@ -732,8 +731,7 @@ VQB_INLINE uint32_t reapable(struct vqb_driver *drv, uint32_t mode)
 		}
 		e->seen += ahead;
 		if (mode & MODE_CACHE)
-			end_sync(e, e->cache->invalidate, e->peer, sizeof(struct used_elem),
-				 e->cursor, e->seen);
+			end_invalidate_peer(e, sizeof(struct used_elem), e->cursor, e->seen);
 	}
 	return e->seen - e->cursor;
 }
@@ -918,7 +916,7 @@ int32_t vqb_driver_set_policy(struct vqb_driver *drv, const struct vqb_indirect_
 
 void vqb_driver_needs_reset(struct vqb_driver *drv)
 {
-	if (drv->state != VQB_E_INVALID)
+	if (!drv->state)
 		stop(drv, VQB_E_NEEDS_RESET);
 }
 

@@ -58,40 +58,33 @@ static inline uint64_t end_written(const struct end *e)
 	return e->written + (e->next - e->exposed);
 }
 
-/* ---- memory that is not coherent ---- */
+/* ---- memory that is not coherent: end.c ---- */
 
-VQB_INLINE void end_flush(const struct end *e, const void *at, size_t bytes, uint32_t mode)
-{
-	if (mode & MODE_CACHE)
-		e->cache->flush(e->cache->context, at, bytes);
-}
-
-VQB_INLINE void end_invalidate(const struct end *e, const void *at, size_t bytes, uint32_t mode)
-{
-	if (mode & MODE_CACHE)
-		e->cache->invalidate(e->cache->context, at, bytes);
-}
+void end_cache_flush(const struct end *e, const void *at, size_t bytes);
+void end_cache_invalidate(const struct end *e, const void *at, size_t bytes);
 
 /*
- * Calls `op` for the entries of a ring, `each` bytes long, at the positions from `from` up to, not
- * including, `to`: one or two stretches.
+ * The entries of the own ring, or of the peer's, `each` bytes long, at the positions from `from` up
+ * to, not including, `to`.
  */
-static inline void end_sync(const struct end *e, void (*op)(void *, const void *, size_t),
-			    const struct ring_head *ring, size_t each, uint32_t from, uint32_t to)
-{
-	const char *entry = (const char *)(ring + 1);
-	uint32_t at = from & e->mask, n = to - from;
-	uint32_t first = n < e->mask + 1 - at ? n : e->mask + 1 - at;
+void end_flush_own(const struct end *e, size_t each, uint32_t from, uint32_t to);
+void end_invalidate_peer(const struct end *e, size_t each, uint32_t from, uint32_t to);
 
-	if (first)
-		op(e->cache->context, entry + at * each, first * each);
-	if (n > first)
-		op(e->cache->context, entry, (n - first) * each);
+VQB_TINY void end_flush(const struct end *e, const void *at, size_t bytes, uint32_t mode)
+{
+	if (mode & MODE_CACHE)
+		end_cache_flush(e, at, bytes);
+}
+
+VQB_TINY void end_invalidate(const struct end *e, const void *at, size_t bytes, uint32_t mode)
+{
+	if (mode & MODE_CACHE)
+		end_cache_invalidate(e, at, bytes);
 }
 
 /* ---- barriers ---- */
 
-VQB_INLINE void end_fence(uint32_t mode)
+VQB_TINY void end_fence(uint32_t mode)
 {
 	if (mode & MODE_PLATFORM)
 		vqb_port_device_fence();
@@ -145,7 +138,7 @@ VQB_INLINE void end_expose(struct end *e, uint32_t mode)
 		e->owed = true;
 }
 
-VQB_INLINE bool end_undecided(const struct end *e)
+VQB_TINY bool end_undecided(const struct end *e)
 {
 	return e->exposed != e->decided || e->owed;
 }
@@ -235,16 +228,12 @@ VQB_INLINE uint32_t end_turn(struct end *e, uint32_t mode)
 	return end_ahead(e, mode) ? answer | VQB_MORE : answer;
 }
 
-/*
- * With EVENT_IDX an event that lies behind the cursor is as good as none for half a turn of the
- * index, so there is nothing to store unless the wish is still ahead.
- */
-VQB_INLINE void end_disarm(struct end *e, uint32_t mode)
-{
-	if (!e->own_event)
-		end_ask_flag(e, FLAG_QUIET, mode);
-	else if (e->asked == ASKED_UNKNOWN || (uint16_t)(e->asked - e->cursor) < 0x8000)
-		end_ask_event(e, (uint16_t)(e->cursor - 1), mode);
-}
+/* ---- the same in any mode, and not inline: end.c ---- */
+
+void end_expose_any(struct end *e);
+uint32_t end_publish_any(struct end *e);
+uint32_t end_turn_any(struct end *e);
+uint32_t end_arm_any(struct end *e, uint32_t skip);
+void end_disarm_any(struct end *e);
 
 #endif

@@ -39,13 +39,13 @@ enum mode {
 #endif
 
 /* Is this queue for the plain copy? */
-VQB_INLINE bool is_plain(uint32_t mode)
+VQB_TINY bool is_plain(uint32_t mode)
 {
 	return MODE_PLAIN_COPY && VQB_LIKELY(mode == MODE_PLAIN);
 }
 
 /* Are its chains for the plain walk? */
-VQB_INLINE bool walks_plain(uint32_t mode)
+VQB_TINY bool walks_plain(uint32_t mode)
 {
 	return MODE_PLAIN_COPY && !(mode & MODE_FORMAT);
 }
@@ -95,22 +95,22 @@ _Static_assert(sizeof(struct used_elem) == 8, "used element");
 
 /* ---- byte order: each swap is its own inverse ---- */
 
-VQB_INLINE bool swapped(uint32_t mode)
+VQB_TINY bool swapped(uint32_t mode)
 {
 	return mode & MODE_BIG ? !VQB_BIG_ENDIAN : VQB_BIG_ENDIAN;
 }
 
-VQB_INLINE uint16_t order16(uint16_t v, uint32_t mode)
+VQB_TINY uint16_t order16(uint16_t v, uint32_t mode)
 {
 	return swapped(mode) ? __builtin_bswap16(v) : v;
 }
 
-VQB_INLINE uint32_t order32(uint32_t v, uint32_t mode)
+VQB_TINY uint32_t order32(uint32_t v, uint32_t mode)
 {
 	return swapped(mode) ? __builtin_bswap32(v) : v;
 }
 
-VQB_INLINE uint64_t order64(uint64_t v, uint32_t mode)
+VQB_TINY uint64_t order64(uint64_t v, uint32_t mode)
 {
 	return swapped(mode) ? __builtin_bswap64(v) : v;
 }
@@ -138,32 +138,32 @@ VQB_INLINE uint64_t rest_unorder(uint64_t v, uint32_t mode)
 
 /* ---- loads, each of which fetches once, and stores ---- */
 
-VQB_INLINE uint16_t load16(const struct word16 *p, uint32_t mode)
+VQB_TINY uint16_t load16(const struct word16 *p, uint32_t mode)
 {
 	return order16(vqb_port_load16(p), mode);
 }
 
-VQB_INLINE uint32_t load32(const struct word32 *p, uint32_t mode)
+VQB_TINY uint32_t load32(const struct word32 *p, uint32_t mode)
 {
 	return order32(vqb_port_load32(p), mode);
 }
 
-VQB_INLINE uint64_t load64(const struct word64 *p, uint32_t mode)
+VQB_TINY uint64_t load64(const struct word64 *p, uint32_t mode)
 {
 	return order64(vqb_port_load64(p), mode);
 }
 
-VQB_INLINE uint64_t load_rest(const struct desc *d, uint32_t mode)
+VQB_TINY uint64_t load_rest(const struct desc *d, uint32_t mode)
 {
 	return rest_order(vqb_port_load64(&d->rest), mode);
 }
 
-VQB_INLINE void store16(struct word16 *p, uint16_t v, uint32_t mode)
+VQB_TINY void store16(struct word16 *p, uint16_t v, uint32_t mode)
 {
 	vqb_port_store16(p, order16(v, mode));
 }
 
-VQB_INLINE void store32(struct word32 *p, uint32_t v, uint32_t mode)
+VQB_TINY void store32(struct word32 *p, uint32_t v, uint32_t mode)
 {
 	vqb_port_store32(p, order32(v, mode));
 }
@@ -179,22 +179,22 @@ VQB_INLINE void store_desc(struct desc *d, uint64_t addr, uint64_t rest, uint32_
 	store_rest(d, rest, mode);
 }
 
-VQB_INLINE uint64_t desc_rest(uint32_t len, uint32_t flags, uint32_t next)
+VQB_TINY uint64_t desc_rest(uint32_t len, uint32_t flags, uint32_t next)
 {
 	return len | (uint64_t)flags << 32 | (uint64_t)next << 48;
 }
 
-VQB_INLINE uint32_t desc_len(uint64_t rest)
+VQB_TINY uint32_t desc_len(uint64_t rest)
 {
 	return (uint32_t)rest;
 }
 
-VQB_INLINE uint32_t desc_flags(uint64_t rest)
+VQB_TINY uint32_t desc_flags(uint64_t rest)
 {
 	return (uint32_t)(rest >> 32) & 0xffff;
 }
 
-VQB_INLINE uint32_t desc_next(uint64_t rest)
+VQB_TINY uint32_t desc_next(uint64_t rest)
 {
 	return (uint32_t)(rest >> 48);
 }

@@ -621,7 +621,7 @@ static void op_seldom(struct run *r)
 {
 	if (fuzz_u8(&r->in) % 8 == 7) {
 		vqb_driver_needs_reset(r->drv);
-		r->state = r->state == VQB_E_INVALID ? VQB_E_INVALID : VQB_E_NEEDS_RESET;
+		r->state = r->state ? r->state : VQB_E_NEEDS_RESET;
 	} else {
 		vqb_driver_clear_counters(r->drv);
 		memset(&r->count, 0, sizeof(r->count));

@@ -750,7 +750,7 @@ static void op_seldom(struct run *r)
 {
 	if (fuzz_u8(&r->in) % 8 == 7) {
 		vqb_device_needs_reset(r->dev);
-		r->m.state = r->m.state == VQB_E_INVALID ? VQB_E_INVALID : VQB_E_NEEDS_RESET;
+		r->m.state = r->m.state ? r->m.state : VQB_E_NEEDS_RESET;
 	} else {
 		vqb_device_clear_counters(r->dev);
 		memset(&r->m.count, 0, sizeof(r->m.count));
