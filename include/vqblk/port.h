@@ -54,6 +54,8 @@ int memcmp(const void *a, const void *b, size_t n);
 #endif
 /* For what is smaller than a call of it. */
 #define VQB_TINY static inline __attribute__((always_inline))
+/* For what is not part of the hottest path, and is to be quick all the same. */
+#define VQB_APART __attribute__((noinline))
 /* For what a hot path hardly ever needs. */
 #define VQB_COLD __attribute__((noinline, cold))
 

@@ -258,7 +258,7 @@ static inline uint32_t runs_total(const struct vqb_driver *drv)
 }
 
 /* Makes the next run the first one, once that is used up. */
-static VQB_COLD void runs_advance(struct vqb_driver *drv)
+static VQB_APART void runs_advance(struct vqb_driver *drv)
 {
 	struct free_runs *f = &drv->free;
 
@@ -289,7 +289,7 @@ VQB_INLINE uint32_t runs_take(struct vqb_driver *drv, uint32_t n)
 }
 
 /* Takes `n` descriptors, of which there are enough, as a list of runs; answers its first. */
-static VQB_COLD uint32_t runs_take_all(struct vqb_driver *drv, uint32_t n)
+static uint32_t runs_take_all(struct vqb_driver *drv, uint32_t n)
 {
 	uint32_t head = drv->free.at, at = NO_RUN;
 
@@ -306,7 +306,7 @@ static VQB_COLD uint32_t runs_take_all(struct vqb_driver *drv, uint32_t n)
 }
 
 /* Puts a run that does not fit on to the first one to the end of the list. */
-static VQB_COLD void runs_append(struct vqb_driver *drv, uint32_t at, uint32_t n)
+static VQB_APART void runs_append(struct vqb_driver *drv, uint32_t at, uint32_t n)
 {
 	struct free_runs *f = &drv->free;
 
@@ -443,8 +443,7 @@ VQB_INLINE struct sums write_chain(struct desc *table, uint32_t at, const struct
 }
 
 /* What a request amounts to, its segments checked and not written. */
-static VQB_COLD struct sums sum_segments(const struct vqb_segment *seg, uint32_t readable,
-					 uint32_t writable)
+static struct sums sum_segments(const struct vqb_segment *seg, uint32_t readable, uint32_t writable)
 {
 	struct sums sums = { 0 };
 
@@ -459,30 +458,51 @@ static VQB_COLD struct sums sum_segments(const struct vqb_segment *seg, uint32_t
 }
 
 /*
- * Writes segments that were checked into the runs that begin at `head`, which may also go round the
- * end of the ring.
+ * Writes segments that were checked as descriptors that lie behind each other, from entry `at` of
+ * the ring's table on. The last of them links to `next`, unless it is the `last` of all.
  */
-static VQB_COLD void write_scattered(struct vqb_driver *drv, uint32_t head,
-				     const struct vqb_segment *seg, uint32_t readable,
-				     uint32_t writable)
+static void write_stretch(const struct vqb_driver *drv, uint32_t at, uint32_t next,
+			  const struct vqb_segment *seg, uint32_t count,
+			  const struct vqb_segment *border, const struct vqb_segment *last)
 {
-	uint32_t run = head, done = 0, n = readable + writable;
+	const struct vqb_segment *end = seg + count - 1;
+	uint64_t link = desc_rest(0, DESC_NEXT | (seg > border ? DESC_WRITE : 0u), at + 1);
+	uint32_t mode = drv->end.mode;
+	struct desc *d = drv->desc + at;
 
-	for (uint32_t i = 0; i < n; i++) {
-		uint32_t at = index_after(drv, run, done++);
-		uint32_t flags = i < readable ? 0 : DESC_WRITE, next = 0;
+	for (;; seg++, d++) {
+		if (seg == border)
+			link |= desc_rest(0, DESC_WRITE, 0);
+		if (seg == end)
+			break;
+		store_desc(d, seg->addr, seg->len | link, mode);
+		link += desc_rest(0, 0, 1);
+	}
+	link &= desc_rest(0, DESC_WRITE, 0);
+	if (seg != last)
+		link |= desc_rest(0, DESC_NEXT, next);
+	store_desc(d, seg->addr, seg->len | link, mode);
+	end_flush(&drv->end, drv->desc + at, count * sizeof(struct desc), mode);
+}
 
-		if (done == drv->slot[run].run) {
-			run = drv->slot[run].next_run;
-			done = 0;
+/* The same in the runs that begin at `head`, which may also go round the end of the ring. */
+static void write_scattered(const struct vqb_driver *drv, uint32_t head,
+			    const struct vqb_segment *seg, uint32_t readable, uint32_t writable)
+{
+	const struct vqb_segment *border = seg + readable, *last = border + writable - 1;
+	uint32_t next, left, count;
+
+	for (uint32_t run = head; run != NO_RUN; run = next) {
+		uint32_t at = run;
+
+		next = drv->slot[run].next_run;
+		for (left = drv->slot[run].run; left; left -= count, at = 0) {
+			uint32_t to_end = drv->end.mask + 1 - at;
+
+			count = left < to_end ? left : to_end;
+			write_stretch(drv, at, count < left ? 0 : next, seg, count, border, last);
+			seg += count;
 		}
-		if (i + 1 < n) {
-			flags |= DESC_NEXT;
-			next = index_after(drv, run, done);
-		}
-		store_desc(&drv->desc[at], seg[i].addr, desc_rest(seg[i].len, flags, next),
-			   drv->end.mode);
-		end_flush(&drv->end, &drv->desc[at], sizeof(struct desc), drv->end.mode);
 	}
 }
 
@@ -525,9 +545,9 @@ VQB_INLINE bool in_pieces(const struct vqb_driver *drv, uint32_t n)
  * The segments are checked first: what is taken from the front of the free runs could only be put
  * back at their end, out of turn.
  */
-static VQB_COLD int32_t add_scattered(struct vqb_driver *drv, const struct vqb_segment *seg,
-				      uint32_t readable, uint32_t writable, void *token,
-				      enum way way)
+static VQB_APART int32_t add_scattered(struct vqb_driver *drv, const struct vqb_segment *seg,
+				       uint32_t readable, uint32_t writable, void *token,
+				       enum way way)
 {
 	struct sums sums = sum_segments(seg, readable, writable);
 	uint32_t n = readable + writable, head;
@@ -860,8 +880,7 @@ static VQB_COLD void tell_policy(struct vqb_driver *drv)
 }
 
 /* Not for the compiler to merge with its caller, which often finds that there is nothing to do. */
-static __attribute__((noinline)) uint32_t reap_some(struct vqb_driver *drv, struct vqb_done *done,
-						    uint32_t pending)
+static VQB_APART uint32_t reap_some(struct vqb_driver *drv, struct vqb_done *done, uint32_t pending)
 {
 	uint32_t n = !is_plain(drv->end.mode) ? reap_special(drv, done, pending)
 					      : reap(drv, done, pending, MODE_PLAIN);
