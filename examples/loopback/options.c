@@ -48,7 +48,8 @@ static const char help[] =
 	"  --queues N          each with a guest thread and a host thread (1)\n"
 	"  --iodepth N         I/Os that each queue keeps in flight (1)\n"
 	"  --ring N            descriptors of each ring, a power of two (256)\n"
-	"  --indirect POLICY   never or always (always)\n"
+	"  --indirect POLICY   never, always, adaptive, threshold (from 8 segments on) or decay\n"
+	"                      (always)\n"
 	"  --event-idx on|off  (on)\n"
 	"  --poll              no notifications: both sides look for work and yield\n"
 	"\n"
@@ -109,7 +110,8 @@ static const struct option table[] = {
 
 static const char *const patterns[] = { "read", "write", "randread", "randwrite", "randrw", NULL };
 static const char *const disks[] = { "memory", "file", "null", NULL };
-static const char *const policies[] = { "never", "always", NULL };
+/* In the order of enum loopback_indirect. */
+static const char *const policies[] = { "never", "always", "adaptive", "threshold", "decay", NULL };
 static const char *const switches[] = { "off", "on", NULL };
 
 bool pattern_writes(enum pattern pattern)
@@ -164,6 +166,11 @@ bool parse_seconds(const char *text, uint64_t *ns)
 }
 
 /* For the readers of one option each: all answer false after a complaint. */
+
+const char *indirect_name(uint32_t indirect)
+{
+	return policies[indirect];
+}
 
 static bool read_word(const char *name, const char *text, const char *const words[],
 		      uint32_t *value)
@@ -322,7 +329,7 @@ static bool read_option(struct options *o, int id, const char *text)
 	case OPT_RING:
 		return read_ring(text, &o->ring);
 	case OPT_INDIRECT:
-		return read_switch("indirect", text, policies, &o->indirect);
+		return read_word("indirect", text, policies, &o->indirect);
 	case OPT_EVENT_IDX:
 		return read_switch("event-idx", text, switches, &o->event_idx);
 	case OPT_VERIFY:
@@ -439,7 +446,7 @@ enum options_answer options_parse(struct options *options, int argc, char **argv
 				     .iodepth = 1,
 				     .queues = 1,
 				     .ring = 256,
-				     .indirect = true,
+				     .indirect = INDIRECT_ALWAYS,
 				     .event_idx = true,
 				     .seed = new_seed() };
 	optind = 0; /* afresh, whoever asked before */

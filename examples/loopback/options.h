@@ -16,6 +16,18 @@ enum disk_kind { DISK_MEMORY, DISK_FILE, DISK_NULL };
 
 #define BS_MAX (1u << 30)
 
+/* --indirect */
+enum loopback_indirect {
+	INDIRECT_NEVER,
+	INDIRECT_ALWAYS,
+	INDIRECT_ADAPTIVE,
+	INDIRECT_THRESHOLD,
+	INDIRECT_DECAY,
+};
+
+/* The word for it, as on the command line. */
+const char *indirect_name(uint32_t indirect);
+
 struct options {
 	enum job_kind job;
 	const char *file;     /* of --copy or --read_iolog */
@@ -34,7 +46,8 @@ struct options {
 	bool verify;
 
 	uint32_t queues, ring;
-	bool indirect, event_idx, poll;
+	uint32_t indirect; /* enum loopback_indirect */
+	bool event_idx, poll;
 
 	bool json;
 };

@@ -78,13 +78,25 @@ static bool negotiate(struct machine *m)
 		    "configuration space");
 }
 
+static uint32_t policy_kind(uint32_t indirect)
+{
+	static const uint32_t kind[] = {
+		[INDIRECT_NEVER] = VQB_INDIRECT_NEVER,
+		[INDIRECT_ALWAYS] = VQB_INDIRECT_ALWAYS,
+		[INDIRECT_ADAPTIVE] = VQB_INDIRECT_ADAPTIVE,
+		[INDIRECT_THRESHOLD] = VQB_INDIRECT_THRESHOLD,
+		[INDIRECT_DECAY] = VQB_INDIRECT_DECAY,
+	};
+
+	return kind[indirect];
+}
+
 /* The driver's end of the ring, which sets the ring up, and the block driver on it. */
 static bool open_guest(struct machine *m, struct queue *q, const struct vqb_dma *ring)
 {
 	const struct options *o = m->options;
 	struct vqb_indirect_policy policy = { .struct_size = sizeof(policy),
-					      .kind = o->indirect ? VQB_INDIRECT_ALWAYS
-								  : VQB_INDIRECT_NEVER };
+					      .kind = policy_kind(o->indirect) };
 	struct vqb_driver_config driver = { .struct_size = sizeof(driver),
 					    .ring = { .size = o->ring, .features = m->features },
 					    .policy = &policy };
@@ -94,10 +106,12 @@ static bool open_guest(struct machine *m, struct queue *q, const struct vqb_dma 
 					     .limits = &m->limits };
 	size_t bytes;
 
+	if (policy.kind == VQB_INDIRECT_THRESHOLD)
+		policy.threshold = 8;
 	driver.ring.index = (uint32_t)(q - m->queue);
 	if (!good(vqb_ring_place(&driver.ring, ring->host, 64), "ring"))
 		return false;
-	if (o->indirect) {
+	if (o->indirect != INDIRECT_NEVER) {
 		driver.tables = memory_take(&m->memory, REGION_LOW,
 					    VQB_TABLES_BYTES(o->ring, REQUEST_SEGMENTS));
 		driver.max_table = REQUEST_SEGMENTS;

@@ -177,8 +177,7 @@ bool report_json(const struct report *r)
 	json_object_set_new(object, "latency_ns", json_latency(&f->latency));
 	set_counts(object, r);
 	json_object_set_new(object, "backend", json_string(disks[r->options->disk]));
-	json_object_set_new(object, "indirect",
-			    json_string(r->options->indirect ? "always" : "never"));
+	json_object_set_new(object, "indirect", json_string(indirect_name(r->options->indirect)));
 	json_object_set_new(object, "event_idx", json_boolean(r->options->event_idx));
 	json_object_set_new(object, "poll", json_boolean(r->options->poll));
 	json_object_set_new(object, "seconds", json_real((double)f->ns / 1e9));

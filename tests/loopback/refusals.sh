@@ -24,7 +24,7 @@ refused "--size 1048576: img has only 99840 bytes" --rw write --image img --size
 refused "--ring 100: not a power of two" --rw write --image img --ring 100
 refused "--ring 2" --rw write --image img --ring 2 --indirect never
 refused "--ring 65536" --rw write --image img --ring 65536
-refused "--indirect often: not one of never, always" --rw write --image img --indirect often
+refused "--indirect often: not one of never, always, adaptive, threshold, decay" --rw write --image img --indirect often
 refused "--event-idx perhaps: not one of off, on" --rw write --image img --event-idx perhaps
 refused "--backend tape: not one of memory, file, null" --rw write --backend tape
 refused "--backend file needs --image" --rw write --backend file

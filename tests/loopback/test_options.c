@@ -83,7 +83,8 @@ static void test_defaults(void **state)
 	assert_int_equal(o.iodepth, 1);
 	assert_int_equal(o.queues, 1);
 	assert_int_equal(o.ring, 256);
-	assert_true(o.indirect && o.event_idx);
+	assert_int_equal(o.indirect, INDIRECT_ALWAYS);
+	assert_true(o.event_idx);
 	assert_false(o.poll || o.readonly || o.verify || o.json);
 	assert_int_equal(o.disk, DISK_MEMORY);
 	assert_int_equal(o.requests + o.runtime_ns + o.size, 0);
@@ -105,7 +106,8 @@ static void test_each_option(void **state)
 	assert_int_equal(o.queues, 4);
 	assert_int_equal(o.ring, 1024);
 	assert_true(o.verify && o.poll && o.json);
-	assert_false(o.indirect || o.event_idx);
+	assert_int_equal(o.indirect, INDIRECT_NEVER);
+	assert_false(o.event_idx);
 	assert_go("--copy", "file", "--image", "disk", "--bs", "1m");
 	assert_int_equal(o.job, JOB_COPY);
 	assert_int_equal(o.disk, DISK_FILE);

@@ -8,7 +8,7 @@ bytes=2097152
 for rw in read write randread randwrite randrw; do
 	for how in "" "--queues 4 --iodepth 32" "--indirect never --ring 4 --iodepth 16" \
 		"--event-idx off --iodepth 8 --queues 2" "--poll --queues 2 --iodepth 16" \
-		"--bs 512 --iodepth 64" "--bs 1m" "--bs 12k --queues 3" \
+		"--bs 512 --iodepth 64 --indirect adaptive" "--bs 1m --indirect threshold" "--bs 12k --queues 3 --indirect decay" \
 		"--indirect never --event-idx off --poll"; do
 		for disk in "--size 2m" "--image img"; do
 			# shellcheck disable=SC2086 # words
