@@ -126,7 +126,10 @@ VQB_API size_t vqb_device_size(const struct vqb_device_config *config);
 VQB_API int32_t vqb_device_init(void *mem, size_t bytes, const struct vqb_device_config *config,
 				struct vqb_device **out);
 
-/* Which rule was broken, for a bad chain and for a broken ring. */
+/*
+ * Which rule was broken, for a bad chain and for a broken ring. Of a chain that breaks several,
+ * it is one.
+ */
 enum vqb_rule {
 	VQB_RULE_NONE = 0,
 	/* bad chain */
@@ -196,9 +199,9 @@ struct vqb_need {
  *   mend the map, and take again; or vqb_device_reject it.
  * VQB_E_BROKEN, VQB_E_NEEDS_RESET: nothing more is taken until reset; vqb_device_state tells why.
  *
- * `taken` and `need` must be there; `need` is written for VQB_E_NOSPC and VQB_E_FAULT only. Cost: per chain at most chain-limit
- * plus ring-size descriptor reads whatever the driver wrote, and a map lookup per extent touched;
- * with a tracking area two stores to it.
+ * `taken` and `need` must be there; `need` is written for VQB_E_NOSPC and VQB_E_FAULT only. Cost:
+ * per chain at most chain-limit plus ring-size descriptor reads whatever the driver wrote, and a
+ * map lookup per extent touched; with a tracking area two stores to it.
  */
 VQB_API int32_t vqb_device_take(struct vqb_device *dev, struct vqb_chain *chain, uint32_t max,
 				struct vqb_piece *piece, uint32_t room, uint32_t *taken,
