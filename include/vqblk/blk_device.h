@@ -53,8 +53,8 @@ struct vqb_blk_device_config {
 	uint32_t struct_size; /* sizeof(struct vqb_blk_device_config) */
 	uint32_t zero;
 	/*
-	 * Wanted features, of the type and of the ring; what can't be honoured is left out. RO makes
-	 * the disk read-only. FLUSH belongs in here unless the backend can't.
+	 * Wanted features, of the type and of the ring; what can't be honoured is left out. RO
+	 * makes the disk read-only. FLUSH belongs in here unless the backend can't.
 	 */
 	uint64_t features;
 	const struct vqb_blk_limits *limits; /* copied; 0 in a field: its value if absent */
@@ -103,8 +103,9 @@ struct vqb_blk_queue_config {
 	uint32_t struct_size; /* sizeof(struct vqb_blk_queue_config) */
 	uint32_t requests;    /* most at a time: 1 to 32768; the ring's size is right */
 	/*
-	 * Room for their pieces, from 3, and from the device's segments + 2 where it offers SEG_MAX;
-	 * 4 for each request serve well, and a request takes more where buffers cross extents.
+	 * Room for their pieces, from 3, and from the device's segments + 2 where it offers
+	 * SEG_MAX; 4 for each request serve well, and a request takes more where buffers cross
+	 * extents.
 	 */
 	uint32_t pieces;
 	uint32_t zero;
@@ -130,8 +131,8 @@ VQB_API size_t vqb_blk_queue_size(const struct vqb_blk_queue_config *config);
  *
  * VQB_OK with the queue in *out.
  * VQB_E_INVALID: a size or alignment; fewer pieces than the longest request that is offered
- *   takes; or a backend that is incomplete, is smaller than the capacity, can't write though RO is not offered, can't flush though FLUSH is, or wants an
- *   alignment above the block size.
+ *   takes; or a backend that is incomplete, is smaller than the capacity, can't write though RO is
+ *   not offered, can't flush though FLUSH is, or wants an alignment above the block size.
  * VQB_E_TOOBIG: `bytes` is less than vqb_blk_queue_size. Cost: O(requests).
  */
 VQB_API int32_t vqb_blk_queue_init(void *mem, size_t bytes,

@@ -361,8 +361,8 @@ VQB_API int32_t vqb_device_restore(struct vqb_device *dev, const struct vqb_ring
 VQB_API void vqb_device_needs_reset(struct vqb_device *dev);
 
 /*
- * VQB_OK: works. VQB_E_INVALID: has no ring. VQB_E_NEEDS_RESET. VQB_E_BROKEN: until reset, with the reason in *why
- * (which may be NULL).
+ * VQB_OK: works. VQB_E_INVALID: has no ring. VQB_E_NEEDS_RESET. VQB_E_BROKEN: until reset, with the
+ * reason in *why (which may be NULL).
  */
 VQB_API int32_t vqb_device_state(const struct vqb_device *dev, struct vqb_reason *why);
 

@@ -216,8 +216,9 @@ VQB_API int32_t vqb_driver_save(const struct vqb_driver *drv, struct vqb_driver_
  * Goes on with a ring whose device was not reset, at saved indices; nothing is written to it. A
  * notification is owed by the next publish. The driver must have no ring, or nothing in flight.
  *
- * VQB_OK. VQB_E_INVALID: the ring is not usable, the two indices differ, `desc` is outside of it, `zero`
- * is not 0, or the ring in memory does not stand where they say. VQB_E_BUSY: tokens are still out. Cost: O(ring size).
+ * VQB_OK. VQB_E_INVALID: the ring is not usable, the two indices differ, `desc` is outside of it,
+ * `zero` is not 0, or the ring in memory does not stand where they say. VQB_E_BUSY: tokens are
+ * still out. Cost: O(ring size).
  */
 VQB_API int32_t vqb_driver_restore(struct vqb_driver *drv, const struct vqb_ring *ring,
 				   const struct vqb_driver_saved *saved);

@@ -46,7 +46,10 @@ int memcmp(const void *a, const void *b, size_t n);
 #define VQB_LIKELY(x) __builtin_expect(!!(x), 1)
 #define VQB_UNLIKELY(x) __builtin_expect(!!(x), 0)
 
-/* For the steps of a hot path that are functions to be read, not to be called; -Os has its own mind. */
+/*
+ * For the steps of a hot path that are functions to be read, not to be called; -Os has its own
+ * mind.
+ */
 #if defined(__OPTIMIZE_SIZE__)
 #define VQB_INLINE static inline
 #else
@@ -86,9 +89,9 @@ VQB_TINY void vqb_port_fence(void)
 }
 
 /*
- * The same for a peer that is not a CPU of this machine's coherent domain (VQB_F_ORDER_PLATFORM): as
- * strong as a driver of hardware needs it. After the full fence even a store to a device register
- * is ordered behind what came before.
+ * The same for a peer that is not a CPU of this machine's coherent domain (VQB_F_ORDER_PLATFORM):
+ * as strong as a driver of hardware needs it. After the full fence even a store to a device
+ * register is ordered behind what came before.
  */
 VQB_TINY void vqb_port_device_fence(void)
 {

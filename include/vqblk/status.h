@@ -29,7 +29,9 @@ enum vqb_status {
 	 * chain, caller memory smaller than the object. Waiting does not help; split or enlarge.
 	 */
 	VQB_E_TOOBIG = -3,
-	/* Not in this state: something is still out (tickets, tokens) and has to come back first. */
+	/*
+	 * Not in this state: something is still out (tickets, tokens) and has to come back first.
+	 */
 	VQB_E_BUSY = -4,
 	/*
 	 * The ticket is of an earlier life of its queue, or was put already. Nothing was written,
@@ -65,8 +67,8 @@ enum vqb_status {
 	 */
 	VQB_E_BROKEN = -8,
 	/*
-	 * The device has said (DEVICE_NEEDS_RESET), or was told to say, that it cannot go on. What is
-	 * in flight may or may not have been done, and won't come back. Sticky until reset.
+	 * The device has said (DEVICE_NEEDS_RESET), or was told to say, that it cannot go on. What
+	 * is in flight may or may not have been done, and won't come back. Sticky until reset.
 	 */
 	VQB_E_NEEDS_RESET = -13,
 

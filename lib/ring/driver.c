@@ -55,7 +55,9 @@ struct tables {
 	uint32_t free;
 };
 
-/* IN_ORDER: the batch that is being reaped. A used element stands for all requests up to its own. */
+/*
+ * IN_ORDER: the batch that is being reaped. A used element stands for all requests up to its own.
+ */
 struct batch {
 	uint32_t left;   /* requests of it that are still out */
 	uint32_t len;    /* of the last one */
@@ -649,7 +651,9 @@ int32_t vqb_driver_add(struct vqb_driver *drv, const struct vqb_segment *seg, ui
 
 /* ---- notifying ---- */
 
-/* What was added since the last expose goes to memory, where the device can't look into the cache. */
+/*
+ * What was added since the last expose goes to memory, where the device can't look into the cache.
+ */
 VQB_INLINE void flush_avail(const struct vqb_driver *drv, uint32_t mode)
 {
 	const struct end *e = &drv->end;
@@ -812,8 +816,8 @@ VQB_INLINE uint32_t reap(struct vqb_driver *drv, struct vqb_done *done, uint32_t
 }
 
 /*
- * IN_ORDER: fetches the element at the cursor, which stands for all requests up to its own. That one
- * must be out, and the index must have moved as far.
+ * IN_ORDER: fetches the element at the cursor, which stands for all requests up to its own. That
+ * one must be out, and the index must have moved as far.
  */
 static bool next_batch(struct vqb_driver *drv)
 {
@@ -956,7 +960,10 @@ static bool ring_stands_at(const struct vqb_driver *drv, const struct vqb_ring *
 	uint32_t mode = ring_mode(ring->flags, ring->features, drv->end.cache);
 	const struct ring_head *avail = ring->avail, *used = ring->used;
 
-	/* All of the own ring: an old line, flushed with a new entry, would put old neighbours back. */
+	/*
+	 * All of the own ring: an old line, flushed with a new entry, would put old neighbours
+	 * back.
+	 */
 	end_invalidate(&drv->end, avail, VQB_AVAIL_BYTES(ring->size), mode);
 	end_invalidate(&drv->end, &used->idx, sizeof(used->idx), mode);
 	return load16(&avail->idx, mode) == idx && load16(&used->idx, mode) == idx;

@@ -3,8 +3,8 @@
  * map.h: one queue's view of guest memory: the shared map, and windows on two extents of it.
  *
  * Two, because requests alternate between a region with their headers and one with their data.
- * They are sorted, so that one compare tells which of them an address can be in. An empty window has
- * length 0, so that no address is in it.
+ * They are sorted, so that one compare tells which of them an address can be in. An empty window
+ * has length 0, so that no address is in it.
  */
 #ifndef RING_MAP_H
 #define RING_MAP_H

@@ -97,8 +97,8 @@ VQB_INLINE void plain_step(struct plain *s)
 }
 
 /*
- * Takes descriptors that link to the one behind them until there is one that does not, or is odd, or
- * is the last of its table.
+ * Takes descriptors that link to the one behind them until there is one that does not, or is odd,
+ * or is the last of its table.
  */
 VQB_INLINE void plain_run(struct plain *s)
 {

@@ -116,8 +116,8 @@ VQB_TINY uint64_t order64(uint64_t v, uint32_t mode)
 }
 
 /*
- * The second word of a descriptor as a number with len in bits 0 to 31, flags in 32 to 47 and next in
- * 48 to 63. The three lie in memory in this order whatever the byte order, so that a big-endian
+ * The second word of a descriptor as a number with len in bits 0 to 31, flags in 32 to 47 and next
+ * in 48 to 63. The three lie in memory in this order whatever the byte order, so that a big-endian
  * number has them the other way round.
  */
 VQB_INLINE uint64_t rest_order(uint64_t v, uint32_t mode)

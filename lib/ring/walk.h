@@ -6,10 +6,10 @@
  * is checked before it is used. It visits a bounded number of descriptors, counted as such:
  * neither the bytes nor the pieces of a chain bound it, since both can be zero (K02, K14).
  *
- * There are two walks. The complete one knows every chain of every ring. The plain one, plain.h, knows the
- * usual chain of a ring that is little-endian and coherent: buffers that each lie in one of the two
- * extents used last, in the ring or in one table. At a descriptor that it does not know it hands
- * what it has so far, and that descriptor, to the complete one.
+ * There are two walks. The complete one knows every chain of every ring. The plain one, plain.h,
+ * knows the usual chain of a ring that is little-endian and coherent: buffers that each lie in one
+ * of the two extents used last, in the ring or in one table. At a descriptor that it does not know
+ * it hands what it has so far, and that descriptor, to the complete one.
  */
 #ifndef RING_WALK_H
 #define RING_WALK_H

@@ -18,8 +18,8 @@
  * for readers only. The lock is an open file description lock on the whole file, which other
  * programs see (QEMU refuses to open the image meanwhile), and goes with the descriptor.
  *
- * Where the process has a limit of file sizes (RLIMIT_FSIZE), block or ignore SIGXFSZ in the threads
- * that do I/O; the write then fails as any other.
+ * Where the process has a limit of file sizes (RLIMIT_FSIZE), block or ignore SIGXFSZ in the
+ * threads that do I/O; the write then fails as any other.
  *
  * After an fdatasync has failed, what was written before may be lost though the system no longer
  * remembers it; so every later flush of that vqb_file fails, too.
