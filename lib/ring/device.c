@@ -361,12 +361,11 @@ static VQB_COLD void consume_bad(struct vqb_device *dev, uint32_t head,
 
 /* Delivers the chain at `head`, which was found bad, or not taken at all. */
 static VQB_COLD int32_t deliver_bad(struct vqb_device *dev, struct walk *w, uint32_t head,
-				    int32_t status, struct vqb_chain *chain, struct vqb_need *need)
+				    int32_t status, struct vqb_chain *chain)
 {
 	if (status == VQB_E_NOSPC || status == VQB_E_FAULT) {
 		dev->count.faults += status == VQB_E_FAULT;
 		w->tables -= w->indirect;
-		*need = w->need;
 		return status;
 	}
 	consume_bad(dev, head, &w->reason, chain);
@@ -374,7 +373,7 @@ static VQB_COLD int32_t deliver_bad(struct vqb_device *dev, struct walk *w, uint
 }
 
 VQB_INLINE int32_t take_one(struct vqb_device *dev, struct walk *w, struct vqb_chain *chain,
-			    struct vqb_need *need, uint32_t mode)
+			    uint32_t mode)
 {
 	uint32_t head;
 	int32_t status = next_head(dev, &head, mode);
@@ -383,7 +382,7 @@ VQB_INLINE int32_t take_one(struct vqb_device *dev, struct walk *w, struct vqb_c
 		return status;
 	status = walks_plain(mode) ? walk_plain(w, head, chain) : walk_chain(w, head, chain);
 	if (VQB_UNLIKELY(status))
-		return deliver_bad(dev, w, head, status, chain, need);
+		return deliver_bad(dev, w, head, status, chain);
 	chain->ticket = consume(dev, head, chain->write_bytes, mode);
 	chain->status = VQB_OK;
 	chain->zero = 0;
@@ -430,12 +429,13 @@ VQB_INLINE int32_t take(struct vqb_device *dev, const struct basket *to, uint32_
 	w.map = &dev->map;
 	w.piece = to->piece;
 	w.end = to->piece + to->room;
+	w.need = need;
 	w.reads = w.tables = 0;
 	most = most < to->max ? most : to->max;
 	if (VQB_UNLIKELY(status))
 		most = 0;
 	for (chain = to->chain; n < most; n++, chain++) {
-		status = take_one(dev, &w, chain, need, mode);
+		status = take_one(dev, &w, chain, mode);
 		if (VQB_UNLIKELY(status))
 			break;
 	}

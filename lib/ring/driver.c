@@ -563,6 +563,27 @@ static VQB_APART int32_t add_scattered(struct vqb_driver *drv, const struct vqb_
 	return VQB_OK;
 }
 
+/*
+ * One segment, which always goes direct: the usual request of consoles and networks, for two thirds of
+ * the price that it has as a chain.
+ */
+VQB_INLINE int32_t add_single(struct vqb_driver *drv, const struct vqb_segment *seg,
+			      uint32_t writable, void *token, uint32_t mode)
+{
+	uint32_t head = drv->free.at;
+	uint64_t len = segment_len(seg);
+	struct sums sums = { .bytes = len, .readable = writable ? 0 : len };
+
+	if (VQB_UNLIKELY(!len))
+		return VQB_E_INVALID;
+	store_desc(&drv->desc[head], seg->addr, len | desc_rest(0, writable ? DESC_WRITE : 0u, 0),
+		   mode);
+	end_flush(&drv->end, drv->desc + head, sizeof(struct desc), mode);
+	runs_take(drv, 1);
+	lend(drv, head, HELD_DIRECT, 1, WAY_SINGLE, &sums, token, mode);
+	return VQB_OK;
+}
+
 /* In neither case is anything taken before the segments are known to be good. */
 VQB_INLINE int32_t add_direct(struct vqb_driver *drv, const struct vqb_segment *seg,
 			      uint32_t readable, uint32_t writable, void *token, enum way way,
@@ -625,6 +646,8 @@ VQB_INLINE int32_t add(struct vqb_driver *drv, const struct vqb_segment *seg, ui
 	uint64_t n = (uint64_t)readable + writable;
 	enum way way;
 
+	if (n == 1 && drv->free.length)
+		return add_single(drv, seg, writable, token, mode);
 	if (VQB_UNLIKELY(n - 1 > drv->end.mask))
 		return n ? VQB_E_TOOBIG : VQB_E_INVALID;
 	way = way_of(drv, (uint32_t)n);

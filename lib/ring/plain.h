@@ -29,9 +29,12 @@ VQB_INLINE uint32_t plain_link(const struct plain *s)
 	return (uint32_t)(s->rest >> 32);
 }
 
-VQB_INLINE struct copy plain_copy(const struct plain *s)
+/* Where it is, for the complete walk. */
+VQB_INLINE void plain_copy(struct walk *w, const struct plain *s)
 {
-	return (struct copy){ .addr = s->addr, .rest = s->rest, .at = (uint32_t)(s->d - s->table) };
+	w->d.addr = s->addr;
+	w->d.rest = s->rest;
+	w->d.at = (uint32_t)(s->d - s->table);
 }
 
 VQB_INLINE void plain_fetch(struct plain *s)
@@ -159,6 +162,7 @@ VQB_INLINE void plain_hand_over(struct walk *w, const struct plain *s)
 	w->bytes = s->bytes;
 	w->read_bytes = s->read_bytes;
 	w->reads += w->pieces + 1;
+	plain_copy(w, s);
 }
 
 VQB_INLINE void plain_end(struct walk *w, const struct plain *s, struct vqb_chain *chain)
@@ -172,6 +176,29 @@ VQB_INLINE void plain_end(struct walk *w, const struct plain *s, struct vqb_chai
 	w->piece = s->piece;
 }
 
+/*
+ * A chain of one buffer, as consoles and networks have them: half the price that it has as a chain.
+ * false: it is for the walk.
+ */
+VQB_INLINE bool plain_single(struct walk *w, const struct plain *s, struct vqb_chain *chain)
+{
+	size_t writes = plain_link(s) & DESC_WRITE ? 1 : 0;
+	const struct window *window = map_window(w->map, s->addr);
+	uint64_t len = desc_len(s->rest);
+
+	if (VQB_UNLIKELY(w->piece == w->end || !window_holds(window, s->addr, len, writes)))
+		return false;
+	w->piece->base = window_host(window, s->addr);
+	w->piece->len = (size_t)len;
+	chain->piece = w->piece++;
+	chain->readable = 1 - (uint32_t)writes;
+	chain->writable = (uint32_t)writes;
+	chain->read_bytes = writes ? 0 : len;
+	chain->write_bytes = writes ? len : 0;
+	w->reads++;
+	return true;
+}
+
 VQB_INLINE int32_t walk_plain(struct walk *w, uint32_t head, struct vqb_chain *chain)
 {
 	struct plain s = {
@@ -183,8 +210,10 @@ VQB_INLINE int32_t walk_plain(struct walk *w, uint32_t head, struct vqb_chain *c
 	const struct vqb_piece *run = w->piece + RUN_FROM;
 	uint32_t link;
 
-	plain_limit(&s, w, w->rules->most);
 	plain_go(&s, head);
+	if (!(plain_link(&s) & (DESC_NEXT | DESC_INDIRECT)) && plain_single(w, &s, chain))
+		return VQB_OK;
+	plain_limit(&s, w, w->rules->most);
 	for (;;) {
 		link = plain_link(&s);
 		if (link != s.want) {
@@ -217,13 +246,14 @@ VQB_INLINE int32_t walk_plain(struct walk *w, uint32_t head, struct vqb_chain *c
 	}
 	if (VQB_UNLIKELY(s.bytes > WALK_BYTES_MAX)) {
 		w->reads += (uint32_t)(s.piece - w->piece);
-		return walk_bad(w, VQB_RULE_BYTES, plain_copy(&s));
+		plain_copy(w, &s);
+		return walk_long(w);
 	}
 	plain_end(w, &s, chain);
 	return VQB_OK;
 odd:
 	plain_hand_over(w, &s);
-	return walk_on(w, plain_copy(&s), chain);
+	return walk_on(w, chain);
 }
 
 #endif

@@ -2,7 +2,7 @@
 /* walk.c: the complete walk of one chain. See walk.h. */
 #include "walk.h"
 
-int32_t walk_bad(struct walk *w, enum vqb_rule rule, struct copy d)
+static int32_t bad(struct walk *w, enum vqb_rule rule, struct copy d)
 {
 	w->reason = (struct vqb_reason){ .rule = rule, .index = d.at, .addr = d.addr };
 	return VQB_E_BAD_CHAIN;
@@ -10,7 +10,7 @@ int32_t walk_bad(struct walk *w, enum vqb_rule rule, struct copy d)
 
 static int32_t fault(struct walk *w, uint64_t addr, uint32_t access)
 {
-	w->need = (struct vqb_need){ .access = access, .addr = addr };
+	*w->need = (struct vqb_need){ .access = access, .addr = addr };
 	return VQB_E_FAULT;
 }
 
@@ -76,10 +76,10 @@ static int32_t add_pieces(struct walk *w, struct copy d, uint32_t access)
 	uint64_t addr = d.addr, avail;
 
 	if (range_wraps(addr, len))
-		return walk_bad(w, VQB_RULE_RANGE, d);
+		return bad(w, VQB_RULE_RANGE, d);
 	/* Known at the end anyway; here, so that no chain has more than 2^32 bytes resolved. */
 	if (w->bytes > WALK_BYTES_MAX)
-		return walk_bad(w, VQB_RULE_BYTES, d);
+		return bad(w, VQB_RULE_BYTES, d);
 	while (len) {
 		void *host = map_find(w->map, addr, access, &avail);
 		uint32_t n;
@@ -88,7 +88,7 @@ static int32_t add_pieces(struct walk *w, struct copy d, uint32_t access)
 			return fault(w, addr, access);
 		n = avail < len ? (uint32_t)avail : len;
 		if (w->pieces == w->rules->max_pieces)
-			return walk_bad(w, VQB_RULE_PIECES, d);
+			return bad(w, VQB_RULE_PIECES, d);
 		if (w->pieces < w->room)
 			add_piece(w, host, n);
 		else
@@ -110,15 +110,15 @@ static int32_t open_table(struct walk *w, struct copy d)
 	uint64_t addr = d.addr;
 
 	if (w->indirect)
-		return walk_bad(w, VQB_RULE_NESTED, d);
+		return bad(w, VQB_RULE_NESTED, d);
 	if (!w->rules->indirect)
-		return walk_bad(w, VQB_RULE_INDIRECT, d);
+		return bad(w, VQB_RULE_INDIRECT, d);
 	if (desc_flags(d.rest) & DESC_NEXT)
-		return walk_bad(w, VQB_RULE_BOTH, d);
+		return bad(w, VQB_RULE_BOTH, d);
 	if (!len || len % sizeof(struct desc) || len / sizeof(struct desc) > limit)
-		return walk_bad(w, VQB_RULE_TABLE, d);
+		return bad(w, VQB_RULE_TABLE, d);
 	if (range_wraps(addr, len))
-		return walk_bad(w, VQB_RULE_RANGE, d);
+		return bad(w, VQB_RULE_RANGE, d);
 	w->indirect = true;
 	w->tables++;
 	t->addr = addr;
@@ -144,9 +144,9 @@ static int32_t finish(struct walk *w, struct copy d, struct vqb_chain *chain)
 		w->read_bytes = w->bytes;
 	}
 	if (w->bytes > WALK_BYTES_MAX)
-		return walk_bad(w, VQB_RULE_BYTES, d);
+		return bad(w, VQB_RULE_BYTES, d);
 	if (w->pieces > w->room) {
-		w->need = (struct vqb_need){ .pieces = w->pieces };
+		*w->need = (struct vqb_need){ .pieces = w->pieces };
 		return VQB_E_NOSPC;
 	}
 	chain->piece = w->piece;
@@ -177,8 +177,14 @@ static int32_t add_buffer(struct walk *w, struct copy d)
 	return VQB_OK;
 }
 
-int32_t walk_on(struct walk *w, struct copy d, struct vqb_chain *chain)
+int32_t walk_long(struct walk *w)
 {
+	return bad(w, VQB_RULE_BYTES, w->d);
+}
+
+int32_t walk_on(struct walk *w, struct vqb_chain *chain)
+{
+	struct copy d = w->d;
 	uint32_t flags;
 	int32_t status;
 
@@ -195,10 +201,10 @@ int32_t walk_on(struct walk *w, struct copy d, struct vqb_chain *chain)
 				w->read_bytes = w->bytes;
 				w->access = VQB_WRITE;
 			} else if (!(flags & DESC_WRITE) && w->access == VQB_WRITE) {
-				return walk_bad(w, VQB_RULE_ORDER, d);
+				return bad(w, VQB_RULE_ORDER, d);
 			}
 			if (!w->left)
-				return walk_bad(w, VQB_RULE_LOOP, d);
+				return bad(w, VQB_RULE_LOOP, d);
 			w->left--;
 			w->direct += !w->indirect;
 			status = add_buffer(w, d);
@@ -207,7 +213,7 @@ int32_t walk_on(struct walk *w, struct copy d, struct vqb_chain *chain)
 			if (!(flags & DESC_NEXT))
 				return finish(w, d, chain);
 			if (desc_next(d.rest) >= w->table.count)
-				return walk_bad(w, VQB_RULE_NEXT, d);
+				return bad(w, VQB_RULE_NEXT, d);
 			d.at = desc_next(d.rest);
 		}
 		if (!fetch(w, &d))
@@ -217,8 +223,7 @@ int32_t walk_on(struct walk *w, struct copy d, struct vqb_chain *chain)
 
 int32_t walk_chain(struct walk *w, uint32_t head, struct vqb_chain *chain)
 {
-	struct copy d = { .at = head };
-
+	w->d.at = head;
 	w->room = walk_room(w);
 	w->table = (struct table){ .host = w->rules->desc, .count = w->rules->size };
 	w->indirect = false;
@@ -226,6 +231,6 @@ int32_t walk_chain(struct walk *w, uint32_t head, struct vqb_chain *chain)
 	w->direct = w->pieces = 0;
 	w->bytes = 0;
 	w->left = least(w->rules->limit, w->table.count);
-	fetch(w, &d); /* the ring's own table is never cut */
-	return walk_on(w, d, chain);
+	fetch(w, &w->d); /* the ring's own table is never cut */
+	return walk_on(w, chain);
 }

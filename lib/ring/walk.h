@@ -51,10 +51,12 @@ struct walk {
 	const struct window
 		*window[2]; /* plain walk: where the last buffer was found, and the other */
 	struct vqb_piece *piece,
-		*end;    /* the caller's that are left: each good chain takes its own */
-	uint64_t reads;  /* descriptors, of all chains */
-	uint32_t tables; /* chains with one */
+		*end;          /* the caller's that are left: each good chain takes its own */
+	uint64_t reads;        /* descriptors, of all chains */
+	uint32_t tables;       /* chains with one */
+	struct vqb_need *need; /* the caller's */
 	/* the complete walk: the chain so far */
+	struct copy d; /* the descriptor that is next */
 	uint32_t room; /* pieces that it may have */
 	struct table table;
 	bool indirect;     /* that is an indirect one */
@@ -64,9 +66,7 @@ struct walk {
 	uint32_t pieces;   /* also those for which there was no room */
 	uint32_t readable; /* of those */
 	uint64_t bytes, read_bytes;
-	/* why it stopped */
-	struct vqb_reason reason;
-	struct vqb_need need;
+	struct vqb_reason reason; /* why it is bad */
 };
 
 /* More than this is too long a chain. */
@@ -85,14 +85,14 @@ static inline uint32_t walk_room(const struct walk *w)
 
 /*
  * Walks the chain at `head`, which is inside the ring, and says in `chain` what it is, but for the
- * ticket. VQB_OK, VQB_E_BAD_CHAIN with w->reason, VQB_E_NOSPC or VQB_E_FAULT with w->need.
+ * ticket. VQB_OK, VQB_E_BAD_CHAIN with w->reason, VQB_E_NOSPC or VQB_E_FAULT with *w->need.
  */
 int32_t walk_chain(struct walk *w, uint32_t head, struct vqb_chain *chain);
 
-/* The same from descriptor `d` on, which is fetched and not yet looked at. */
-VQB_COLD int32_t walk_on(struct walk *w, struct copy d, struct vqb_chain *chain);
+/* The same from w->d on, which is fetched and not yet looked at. */
+VQB_COLD int32_t walk_on(struct walk *w, struct vqb_chain *chain);
 
-/* The chain breaks `rule` at `d`. VQB_E_BAD_CHAIN. */
-VQB_COLD int32_t walk_bad(struct walk *w, enum vqb_rule rule, struct copy d);
+/* With w->d a chain has ended that has more than WALK_BYTES_MAX. VQB_E_BAD_CHAIN. */
+VQB_COLD int32_t walk_long(struct walk *w);
 
 #endif
