@@ -4,23 +4,31 @@
 
 /* ---- starting ---- */
 
+/* Goes on with a ring that stands at `idx`, all of whose descriptors are free. */
+static void go_on(struct driver_model *m, const struct vqb_ring *as, const struct model_ring *ring,
+		  uint16_t idx, uint32_t next_desc)
+{
+	m->ring = *ring;
+	model_ring_as(&m->ring, as->size, as->flags, as->features);
+	m->index = as->index;
+	m->notify_data = model_has(as->features, VQB_F_NOTIFICATION_DATA);
+	m->next_desc = next_desc;
+	m->batch = 0;
+	memset(m->lent, 0, sizeof(m->lent[0]) * as->size);
+	model_end_start(&m->end, idx);
+	m->state = VQB_OK;
+}
+
 static void start(struct driver_model *m, const struct vqb_ring *as, const struct model_ring *ring)
 {
 	uint32_t event;
 
-	m->ring = *ring;
-	m->ring.size = as->size;
-	m->ring.big = as->flags & VQB_RING_BIG_ENDIAN;
-	m->ring.event_idx = model_has(as->features, VQB_F_EVENT_IDX);
-	m->ring.indirect = model_has(as->features, VQB_F_INDIRECT_DESC);
+	go_on(m, as, ring, 0, 0);
 	/* Without EVENT_IDX there are no event words. */
 	event = m->ring.event_idx ? 2 : 0;
 	memset(ring->desc, 0, 16 * (size_t)as->size);
 	memset(ring->avail, 0, 4 + 2 * (size_t)as->size + event);
 	memset(ring->used, 0, 4 + 8 * (size_t)as->size + event);
-	memset(m->lent, 0, sizeof(m->lent[0]) * as->size);
-	model_end_start(&m->end, 0);
-	m->state = VQB_OK;
 }
 
 /* For a configuration that the library took. */
@@ -45,7 +53,7 @@ void driver_model_init(struct driver_model *m, const struct vqb_driver_config *c
 
 static bool ring_valid(const struct driver_model *m, const struct vqb_ring *as)
 {
-	return model_size_valid(as->size) && as->size <= m->max_size &&
+	return model_size_valid(as->size) && as->size <= m->max_size && as->index <= 65535 &&
 	       model_flags_valid(as->flags, as->features) && !as->zero &&
 	       model_features_valid(as->features) && as->desc && as->avail && as->used &&
 	       (uintptr_t)as->desc % 16 == 0 && (uintptr_t)as->avail % 2 == 0 &&
@@ -64,6 +72,43 @@ int32_t driver_model_reset(struct driver_model *m, const struct vqb_ring *as,
 	if (m->requests)
 		return VQB_E_BUSY;
 	start(m, as, ring);
+	return VQB_OK;
+}
+
+void driver_model_needs_reset(struct driver_model *m)
+{
+	if (m->state != VQB_E_INVALID)
+		m->state = VQB_E_NEEDS_RESET;
+}
+
+int32_t driver_model_save(const struct driver_model *m, struct vqb_driver_saved *saved)
+{
+	if (m->state)
+		return m->state;
+	if (m->requests)
+		return VQB_E_BUSY;
+	saved->avail = saved->used = (uint16_t)m->end.cursor;
+	if (m->ring.in_order)
+		saved->desc = (uint16_t)m->next_desc;
+	saved->zero = 0;
+	return VQB_OK;
+}
+
+int32_t driver_model_restore(struct driver_model *m, const struct vqb_ring *as,
+			     const struct model_ring *ring, const struct vqb_driver_saved *saved)
+{
+	struct model_ring r = *ring;
+
+	if (!ring_valid(m, as) || saved->avail != saved->used || saved->desc >= as->size ||
+	    saved->zero)
+		return VQB_E_INVALID;
+	if (m->requests)
+		return VQB_E_BUSY;
+	model_ring_as(&r, as->size, as->flags, as->features);
+	if (model_get16(&r, model_avail_idx(&r)) != saved->avail ||
+	    model_get16(&r, model_used_idx(&r)) != saved->used)
+		return VQB_E_INVALID;
+	go_on(m, as, ring, saved->used, saved->desc);
 	return VQB_OK;
 }
 
@@ -182,6 +227,8 @@ static const char *check_chain(struct driver_model *m, const struct chain *c,
 			return "a descriptor does not describe its segment";
 		if (d.flags != flags)
 			return "a descriptor has wrong flags";
+		if (m->ring.in_order && flags & MODEL_NEXT && d.next != (at + 1) % c->count)
+			return "a link does not lead to the next descriptor";
 		at = d.next;
 	}
 	return NULL;
@@ -240,6 +287,8 @@ static const char *adopt(struct driver_model *m, struct model_request *r,
 	r->head = model_get16(&m->ring, model_avail_entry(&library->ring, r->number));
 	if (r->head >= m->ring.size)
 		return "a head is outside the ring";
+	if (m->ring.in_order && r->head != m->next_desc)
+		return "a head is not the next descriptor";
 	c.at = r->head;
 	c.mark = r->number + 1;
 	wrong = r->indirect ? check_table(m, r, library, seg, readable)
@@ -252,6 +301,7 @@ static const char *adopt(struct driver_model *m, struct model_request *r,
 	model_put(&m->ring, model_avail_entry(&m->ring, r->number), r->head, 2);
 	m->request[m->requests++] = *r;
 	m->end.next++;
+	m->next_desc = (m->next_desc + (r->indirect ? 1 : r->segments)) % m->ring.size;
 	m->count.requests++;
 	m->count.descriptors += r->segments + r->indirect;
 	m->count.indirect += r->indirect;
@@ -321,6 +371,14 @@ uint32_t driver_model_publish(struct driver_model *m)
 	driver_model_expose(m);
 	return model_decide(&m->end, r->event_idx, model_get16(r, model_avail_event(r)),
 			    model_get16(r, model_used_flags(r)));
+}
+
+/* The index that the device sees is in memory. */
+uint32_t driver_model_notification(const struct driver_model *m)
+{
+	const struct model_ring *r = &m->ring;
+
+	return m->index + (m->notify_data ? 65536u * model_get16(r, model_avail_idx(r)) : 0);
 }
 
 uint32_t driver_model_turn(struct driver_model *m)
@@ -413,9 +471,55 @@ static void reap_one(struct driver_model *m, uint32_t i, uint32_t len, struct vq
 	m->count.completions++;
 }
 
+/* The request that the element at the cursor names, or `requests`. */
+static uint32_t named(const struct driver_model *m)
+{
+	uint32_t id = model_get32(&m->ring, model_used_entry(&m->ring, m->end.cursor)), i = 0;
+
+	while (i < m->requests &&
+	       (m->request[i].head != id || m->request[i].number >= m->end.exposed))
+		i++;
+	return i;
+}
+
+static bool reap_next(struct driver_model *m, struct vqb_done *done)
+{
+	uint32_t i = named(m);
+
+	if (i == m->requests)
+		return false;
+	reap_one(m, i, model_get32(&m->ring, model_used_entry(&m->ring, m->end.cursor) + 4), done);
+	return true;
+}
+
+/*
+ * IN_ORDER: an element stands for all requests up to the one it names, and the index has moved by as
+ * many; all but that one are written in full.
+ */
+static bool reap_in_order(struct driver_model *m, struct vqb_done *done)
+{
+	const struct model_request *oldest = &m->request[0];
+
+	if (!m->batch) {
+		uint32_t i = named(m);
+
+		if (i == m->requests || i >= m->end.seen - m->end.cursor)
+			return false;
+		m->batch = i + 1;
+		m->batch_len = model_get32(&m->ring, model_used_entry(&m->ring, m->end.cursor) + 4);
+	}
+	if (!--m->batch) {
+		reap_one(m, 0, m->batch_len, done);
+		return true;
+	}
+	reap_one(m, 0, oldest->writable < UINT32_MAX ? (uint32_t)oldest->writable : UINT32_MAX,
+		 done);
+	done->flags = VQB_DONE_IMPLIED;
+	return true;
+}
+
 uint32_t driver_model_reap(struct driver_model *m, struct vqb_done *done, uint32_t max)
 {
-	const struct model_ring *r = &m->ring;
 	uint32_t n = 0;
 
 	if (m->state)
@@ -428,16 +532,10 @@ uint32_t driver_model_reap(struct driver_model *m, struct vqb_done *done, uint32
 		m->end.seen += ahead(m);
 	}
 	for (; n < max && m->end.cursor < m->end.seen; n++) {
-		const uint8_t *entry = model_used_entry(r, m->end.cursor);
-		uint32_t id = model_get32(r, entry), i = 0;
-
-		while (i < m->requests && m->request[i].head != id)
-			i++;
-		if (i == m->requests || m->request[i].number >= m->end.exposed) {
-			m->state = VQB_E_BROKEN;
-			break;
-		}
-		reap_one(m, i, model_get32(r, entry + 4), &done[n]);
+		if (m->ring.in_order ? reap_in_order(m, &done[n]) : reap_next(m, &done[n]))
+			continue;
+		m->state = VQB_E_BROKEN;
+		break;
 	}
 	return n;
 }

@@ -14,6 +14,9 @@
  *   is room, then each segment, then the sum of the lengths.
  * - How far away "about a quarter" is, and where disarm puts the event: both are shown to the
  *   model, which says whether that is so.
+ * - Which of two answers there is to a restore that is wrong in two ways: what is wrong with the
+ *   ring's description or the saved words comes first, then BUSY, then what the ring says.
+ * - Without IN_ORDER, which descriptor is the next one, so the model leaves it out of what it saves.
  */
 #ifndef TESTS_DRIVER_MODEL_H
 #define TESTS_DRIVER_MODEL_H
@@ -41,10 +44,14 @@ struct driver_model {
 	/* the ring */
 	int32_t state;
 	struct model_ring ring;
-	uint8_t *pool; /* the model's tables */
+	uint32_t index;   /* the queue's number */
+	bool notify_data; /* VQB_F_NOTIFICATION_DATA */
+	uint8_t *pool;    /* the model's tables */
 	struct model_end end;
 	struct model_request request[VQB_RING_MAX]; /* as they were added */
 	uint32_t requests;
+	/* IN_ORDER: the next descriptor, and what is left of the batch that is being reaped */
+	uint32_t next_desc, batch, batch_len;
 	uint64_t lent[VQB_RING_MAX];      /* per descriptor: 1 + number of its request, or 0 */
 	struct vqb_driver_counters count; /* notified and suppressed are in `end` */
 };
@@ -76,10 +83,15 @@ uint32_t driver_model_reap(struct driver_model *m, struct vqb_done *done, uint32
 
 int32_t driver_model_reset(struct driver_model *m, const struct vqb_ring *as,
 			   const struct model_ring *ring);
+void driver_model_needs_reset(struct driver_model *m);
+int32_t driver_model_save(const struct driver_model *m, struct vqb_driver_saved *saved);
+int32_t driver_model_restore(struct driver_model *m, const struct vqb_ring *as,
+			     const struct model_ring *ring, const struct vqb_driver_saved *saved);
 /* Are these `n` tokens, of up to `max`, a right answer? What the status has to be is in *status. */
 bool driver_model_detach(struct driver_model *m, void *const *tokens, uint32_t max, uint32_t n,
 			 int32_t *status);
 
+uint32_t driver_model_notification(const struct driver_model *m);
 uint32_t driver_model_free(const struct driver_model *m);
 uint32_t driver_model_pending(const struct driver_model *m);
 uint32_t driver_model_oldest(const struct driver_model *m, void **token);

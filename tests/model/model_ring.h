@@ -20,7 +20,8 @@ enum { MODEL_NEXT = 1, MODEL_WRITE = 2, MODEL_INDIRECT = 4 };
 struct model_ring {
 	uint8_t *desc, *avail, *used;
 	uint32_t size;
-	bool event_idx, indirect, big; /* big: of a big-endian legacy guest */
+	bool event_idx, indirect, in_order;
+	bool big; /* of a big-endian legacy guest */
 };
 
 /* ---- words: the only two functions that know the byte order ---- */
@@ -170,7 +171,7 @@ static inline uint32_t model_decide(struct model_end *e, bool event_idx, uint16_
 	return due ? VQB_NOTIFY : VQB_QUIET;
 }
 
-/* ---- what makes a ring valid, in whatever form it is described ---- */
+/* ---- what makes a ring valid, in whatever form it is described, and what it is ---- */
 
 static inline bool model_size_valid(uint32_t size)
 {
@@ -194,12 +195,27 @@ static inline bool model_flags_valid(uint32_t flags, uint64_t features)
 /* The known ones of the bits that are not the device type's. */
 static inline bool model_features_valid(uint64_t features)
 {
+	static const unsigned known[] = { VQB_F_INDIRECT_DESC, VQB_F_EVENT_IDX,
+					  VQB_F_VERSION_1,     VQB_F_ACCESS_PLATFORM,
+					  VQB_F_IN_ORDER,      VQB_F_ORDER_PLATFORM,
+					  VQB_F_RING_RESET,    VQB_F_NOTIFICATION_DATA };
+
+	for (unsigned i = 0; i < sizeof(known) / sizeof(known[0]); i++)
+		features &= ~(UINT64_C(1) << known[i]);
 	for (unsigned bit = 24; bit < 50; bit++)
-		if (model_has(features, bit) && bit != VQB_F_INDIRECT_DESC &&
-		    bit != VQB_F_EVENT_IDX && bit != VQB_F_VERSION_1 &&
-		    bit != VQB_F_ACCESS_PLATFORM && bit != VQB_F_RING_RESET)
+		if (model_has(features, bit))
 			return false;
 	return true;
+}
+
+static inline void model_ring_as(struct model_ring *r, uint32_t size, uint32_t flags,
+				 uint64_t features)
+{
+	r->size = size;
+	r->big = flags & VQB_RING_BIG_ENDIAN;
+	r->event_idx = model_has(features, VQB_F_EVENT_IDX);
+	r->indirect = model_has(features, VQB_F_INDIRECT_DESC);
+	r->in_order = model_has(features, VQB_F_IN_ORDER);
 }
 
 #endif

@@ -30,13 +30,15 @@ struct test {
 	uint8_t *object;
 	size_t object_bytes;
 	struct model_view library; /* its ring and its tables */
+	struct vqb_ring at;        /* the ring that it last began on */
 	bool had_ring;             /* there is something to compare */
 	uint16_t used;             /* the device's index */
 	uint64_t tokens;
 	bool calm;           /* much traffic, no decisions for long stretches */
 	unsigned weight[32]; /* of operations, in this episode */
 	/* what has happened so far */
-	uint64_t direct, scattered, indirect, no_room, broken, overlong, detached;
+	uint64_t direct, scattered, indirect, no_room, broken, detached, saved, restored;
+	uint64_t flags[2 * VQB_DONE_IMPLIED]; /* of what was reaped */
 	/* results */
 	struct vqb_segment segment[SEGMENTS];
 	struct vqb_done done[DONE + 1], model_done[DONE];
@@ -233,13 +235,14 @@ static void op_disarm(struct test *t)
 
 /* ---- the device ---- */
 
-static void complete(struct test *t, uint32_t id, uint32_t len)
+/* One element, by which the index moves by `count`. */
+static void complete(struct test *t, uint32_t count, uint32_t id, uint32_t len)
 {
 	uint8_t *entry = model_used_entry(&t->model.ring, t->used);
 
 	device_put(t, entry, id, 4);
 	device_put(t, entry + 4, len, 4);
-	t->used++;
+	t->used = (uint16_t)(t->used + count);
 	device_put(t, model_used_idx(&t->model.ring), t->used, 2);
 }
 
@@ -252,20 +255,30 @@ static uint32_t random_written(struct test *t, uint64_t room)
 	return room ? (uint32_t)(word(t) % room) : 0;
 }
 
+/* The first request from the `i`th one on that the device can complete, or `requests`. */
+static uint32_t completable(const struct driver_model *m, uint32_t i)
+{
+	while (i < m->requests && m->request[i].completed)
+		i++;
+	return i < m->requests && m->request[i].number < m->end.exposed ? i : m->requests;
+}
+
 /* Completes one that it was shown, mostly the oldest. */
 static void op_complete(struct test *t)
 {
 	struct driver_model *m = &t->model;
-	uint32_t i = one_in(t, 3) && m->requests ? below(t, m->requests) : 0;
+	bool any = !m->ring.in_order && one_in(t, 3) && m->requests;
+	uint32_t i = completable(m, any ? below(t, m->requests) : 0), more = 0, count = 1;
 
-	if (!has_ring(t))
-		return;
-	while (i < m->requests && m->request[i].completed)
-		i++;
-	if (i == m->requests || m->request[i].number >= m->end.exposed)
+	if (!has_ring(t) || i == m->requests)
 		return;
 	m->request[i].completed = true;
-	complete(t, m->request[i].head, random_written(t, m->request[i].writable));
+	/* In order, one element may stand for several. */
+	if (m->ring.in_order && one_in(t, 2))
+		more = below(t, one_in(t, 4) ? m->ring.size : 4);
+	for (; more && completable(m, i + 1) < m->requests; more--, count++)
+		m->request[++i].completed = true;
+	complete(t, count, m->request[i].head, random_written(t, m->request[i].writable));
 }
 
 /* Completes what it must not. */
@@ -276,7 +289,7 @@ static void op_hostile(struct test *t)
 
 	if (!has_ring(t))
 		return;
-	switch (below(t, 5)) {
+	switch (below(t, 6)) {
 	case 0:
 		id = (uint32_t)word(t);
 		break;
@@ -292,10 +305,14 @@ static void op_hostile(struct test *t)
 		t->used = (uint16_t)(t->used + (one_in(t, 2) ? word(t) : m->ring.size));
 		device_put(t, model_used_idx(&m->ring), t->used, 2);
 		return;
+	case 4: /* any that is lent, perhaps out of turn */
+		if (m->requests)
+			id = m->request[below(t, m->requests)].head;
+		break;
 	default:
 		break;
 	}
-	complete(t, id, (uint32_t)word(t));
+	complete(t, one_in(t, 4) ? 1 + below(t, 3) : 1, id, (uint32_t)word(t));
 }
 
 /* What the device says of notifications: near what will be exposed next, or anywhere. */
@@ -341,7 +358,7 @@ static void op_reap(struct test *t)
 		same(&t->run, (uintptr_t)t->done[i].token, (uintptr_t)t->model_done[i].token);
 		same(&t->run, t->done[i].len, t->model_done[i].len);
 		same(&t->run, t->done[i].flags, t->model_done[i].flags);
-		t->overlong += t->done[i].flags;
+		t->flags[t->done[i].flags]++;
 	}
 	t->broken += !before && t->model.state;
 }
@@ -393,6 +410,10 @@ static struct vqb_ring random_ring(struct test *t, struct model_ring *model)
 		ring.features |= VQB_FEATURE(VQB_F_INDIRECT_DESC);
 	if (!one_in(t, 3))
 		ring.features |= VQB_FEATURE(VQB_F_EVENT_IDX);
+	if (one_in(t, 3))
+		ring.features |= VQB_FEATURE(VQB_F_IN_ORDER);
+	if (one_in(t, 3))
+		ring.features |= VQB_FEATURE(VQB_F_NOTIFICATION_DATA);
 	avail = desc + 16 * (size_t)ring.size + GUARD + 2 * (size_t)below(t, 8);
 	used = (avail + 6 + 2 * (size_t)ring.size + GUARD) / 4 * 4 + 4 * (size_t)below(t, 4);
 	ring.desc = t->ring[0] + desc;
@@ -409,7 +430,7 @@ static void ring_spoil(struct test *t, struct vqb_ring *ring)
 {
 	static const uint32_t size[] = { 0, 3, 65535, 65536 };
 
-	switch (below(t, 7)) {
+	switch (below(t, 8)) {
 	case 0:
 		ring->size = one_in(t, 2) ? size[below(t, 4)] : 2 * t->model.max_size;
 		break;
@@ -421,6 +442,9 @@ static void ring_spoil(struct test *t, struct vqb_ring *ring)
 		break;
 	case 2:
 		ring->zero = 1;
+		break;
+	case 7:
+		ring->index = 65536;
 		break;
 	case 3:
 		ring->features |= VQB_FEATURE(one_in(t, 2) ? VQB_F_RING_PACKED : 43);
@@ -442,14 +466,27 @@ static size_t ring_bytes(const struct test *t)
 }
 
 /* The library's ring lies where the model's does. */
-static void ring_begins(struct test *t)
+static void ring_begins(struct test *t, const struct vqb_ring *ring, uint16_t idx)
 {
 	t->library.ring = t->model.ring;
 	t->library.ring.desc = twin(t, t->model.ring.desc);
 	t->library.ring.avail = twin(t, t->model.ring.avail);
 	t->library.ring.used = twin(t, t->model.ring.used);
 	t->had_ring = true;
-	t->used = 0;
+	t->at = *ring;
+	t->used = idx;
+}
+
+/* From here on the two memories hold the same. */
+static void same_memory(struct test *t)
+{
+	if (!has_ring(t)) {
+		memset(t->ring[0], FILL, ring_bytes(t));
+		memset(t->ring[1], FILL, ring_bytes(t));
+		t->had_ring = false;
+	} else { /* it may stay; what is left of free descriptors is the library's choice */
+		memcpy(t->model.ring.desc, t->library.ring.desc, 16 * (size_t)t->model.ring.size);
+	}
 }
 
 static void restart(struct test *t, bool spoilt)
@@ -460,17 +497,102 @@ static void restart(struct test *t, bool spoilt)
 
 	if (spoilt)
 		ring_spoil(t, &ring);
-	if (!has_ring(t)) {
-		memset(t->ring[0], FILL, ring_bytes(t));
-		memset(t->ring[1], FILL, ring_bytes(t));
-		t->had_ring = false;
-	} else { /* it may stay; what is left of free descriptors is the library's choice */
-		memcpy(t->model.ring.desc, t->library.ring.desc, 16 * (size_t)t->model.ring.size);
-	}
+	same_memory(t);
 	status = vqb_driver_reset(t->drv, &ring);
 	same(&t->run, status, driver_model_reset(&t->model, &ring, &at));
 	if (!status)
-		ring_begins(t);
+		ring_begins(t, &ring, 0);
+}
+
+/* What a saved state says, or something that is wrong in one way. */
+static void saved_spoil(struct test *t, const struct vqb_ring *ring, struct vqb_driver_saved *saved)
+{
+	switch (below(t, 5)) {
+	case 0:
+		saved->avail++;
+		break;
+	case 1:
+		saved->used--;
+		break;
+	case 2: /* both, so that the ring stands elsewhere */
+		saved->avail = saved->used = (uint16_t)(saved->used + 1 + below(t, 65535));
+		break;
+	case 3:
+		saved->desc = (uint16_t)(ring->size + below(t, 2));
+		break;
+	default:
+		saved->zero = 1;
+	}
+}
+
+static void restore(struct test *t, struct vqb_ring *ring, const struct model_ring *at,
+		    struct vqb_driver_saved *saved)
+{
+	uint16_t idx = saved->used;
+	int32_t status;
+
+	if (one_in(t, 5))
+		saved_spoil(t, ring, saved);
+	if (one_in(t, 12))
+		ring_spoil(t, ring);
+	status = vqb_driver_restore(t->drv, ring, saved);
+	same(&t->run, status, driver_model_restore(&t->model, ring, at, saved));
+	if (status)
+		return;
+	ring_begins(t, ring, idx);
+	t->restored++;
+}
+
+/* Another program's queue is taken over, wherever it stands. */
+static void op_take_over(struct test *t)
+{
+	struct model_ring at, as;
+	struct vqb_ring ring = random_ring(t, &at);
+	struct vqb_driver_saved saved = { .desc = (uint16_t)below(t, ring.size) };
+
+	saved.avail = saved.used = (uint16_t)(one_in(t, 2) ? 65500 + below(t, 60) : word(t));
+	if (!t->model.requests) {
+		same(&t->run, vqb_driver_reset(t->drv, NULL),
+		     driver_model_reset(&t->model, NULL, NULL));
+		same_memory(t);
+		as = at;
+		model_ring_as(&as, ring.size, ring.flags, ring.features);
+		model_put(&as, model_avail_idx(&as), saved.avail, 2);
+		model_put(&as, twin(t, model_avail_idx(&as)), saved.avail, 2);
+		model_put(&as, model_used_idx(&as), saved.used, 2);
+		model_put(&as, twin(t, model_used_idx(&as)), saved.used, 2);
+	}
+	restore(t, &ring, &at, &saved);
+}
+
+/* The queue stops and goes on, perhaps with no ring in between. */
+static void op_save(struct test *t)
+{
+	struct vqb_driver_saved saved = { 1, 2, 3, 4 }, expected = saved;
+	struct model_ring at = t->model.ring;
+	struct vqb_ring ring = t->at;
+	int32_t status = vqb_driver_save(t->drv, &saved);
+
+	same(&t->run, status, driver_model_save(&t->model, &expected));
+	same(&t->run, saved.avail, expected.avail);
+	same(&t->run, saved.used, expected.used);
+	same(&t->run, saved.zero, expected.zero);
+	if (status || at.in_order)
+		same(&t->run, saved.desc, expected.desc);
+	holds(&t->run, status || saved.desc < ring.size);
+	if (status)
+		return;
+	t->saved++;
+	if (one_in(t, 2))
+		same(&t->run, vqb_driver_reset(t->drv, NULL),
+		     driver_model_reset(&t->model, NULL, NULL));
+	restore(t, &ring, &at, &saved);
+}
+
+static void op_needs_reset(struct test *t)
+{
+	vqb_driver_needs_reset(t->drv);
+	driver_model_needs_reset(&t->model);
 }
 
 static void op_restart(struct test *t)
@@ -525,6 +647,9 @@ static void compare(struct test *t)
 	same(&t->run, vqb_driver_state(t->drv), t->model.state);
 	same(&t->run, vqb_driver_in_flight(t->drv), t->model.requests);
 	same(&t->run, vqb_driver_pending(t->drv), driver_model_pending(&t->model));
+	if (has_ring(t))
+		same(&t->run, vqb_driver_notification(t->drv),
+		     driver_model_notification(&t->model));
 	same_counters(t);
 	if (t->model.max_size > SMALL && t->run.done % 1024)
 		return;
@@ -542,14 +667,25 @@ static const struct operation {
 	void (*run)(struct test *t);
 	unsigned weight;
 } operations[] = {
-	{ "add", op_add, 500 },         { "complete", op_complete, 500 },
-	{ "reap", op_reap, 300 },       { "expose", op_expose, 60 },
-	{ "publish", op_publish, 150 }, { "turn", op_turn, 150 },
-	{ "arm", op_arm, 60 },          { "postpone", op_postpone, 60 },
-	{ "disarm", op_disarm, 40 },    { "wish", op_wish, 200 },
-	{ "hostile", op_hostile, 3 },   { "scribble", op_scribble, 10 },
-	{ "detach", op_detach, 4 },     { "restart", op_restart, 2 },
-	{ "clear", op_clear, 1 },       { "burst", op_burst, 2 },
+	{ "add", op_add, 500 },
+	{ "complete", op_complete, 500 },
+	{ "reap", op_reap, 300 },
+	{ "expose", op_expose, 60 },
+	{ "publish", op_publish, 150 },
+	{ "turn", op_turn, 150 },
+	{ "arm", op_arm, 60 },
+	{ "postpone", op_postpone, 60 },
+	{ "disarm", op_disarm, 40 },
+	{ "wish", op_wish, 200 },
+	{ "hostile", op_hostile, 3 },
+	{ "scribble", op_scribble, 10 },
+	{ "detach", op_detach, 4 },
+	{ "restart", op_restart, 2 },
+	{ "clear", op_clear, 1 },
+	{ "burst", op_burst, 2 },
+	{ "save", op_save, 20 },
+	{ "take_over", op_take_over, 3 },
+	{ "needs_reset", op_needs_reset, 1 },
 };
 
 enum { KINDS = sizeof(operations) / sizeof(operations[0]) };
@@ -563,9 +699,11 @@ static void random_weights(struct test *t)
 		t->weight[i] = operations[i].weight * (i ? factor : 1);
 		if (t->calm && run == op_burst)
 			t->weight[i] = 2600;
-		else if (t->calm && (run == op_restart || run == op_hostile))
+		else if (t->calm &&
+			 (run == op_restart || run == op_hostile || run == op_take_over ||
+			  run == op_save || run == op_needs_reset))
 			t->weight[i] = 0;
-		if (t->model.max_size > SMALL && run == op_restart)
+		if (t->model.max_size > SMALL && (run == op_restart || run == op_take_over))
 			t->weight[i] /= 2;
 	}
 }
@@ -627,7 +765,8 @@ static void happened(struct test *t)
 {
 	t->run.doing = "coverage";
 	holds(&t->run, t->direct && t->scattered && t->indirect);
-	holds(&t->run, t->no_room && t->broken && t->overlong && t->detached);
+	holds(&t->run, t->no_room && t->broken && t->detached && t->saved && t->restored);
+	holds(&t->run, t->flags[VQB_DONE_OVERLONG] && t->flags[VQB_DONE_IMPLIED]);
 }
 
 /*
