@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* device_model.c: see device_model.h. */
+#include <vqblk/port.h>
+
 #include "device_model.h"
 
 /* ---- memory ---- */
@@ -94,7 +96,8 @@ static bool ring_valid(const struct device_model *m, const struct vqb_ring_at *r
 static int32_t start(struct device_model *m, const struct vqb_ring_at *ring, uint16_t idx)
 {
 	m->state = VQB_E_INVALID;
-	m->outs = 0;
+	m->outs = m->finisheds = 0;
+	m->again_from = m->again_to = 0;
 	model_end_start(&m->end, 0);
 	if (!ring)
 		return VQB_OK;
@@ -103,53 +106,102 @@ static int32_t start(struct device_model *m, const struct vqb_ring_at *ring, uin
 	if (!ring_mapped(m->memory, ring))
 		return VQB_E_FAULT;
 	m->at = *ring;
-	m->ring.size = ring->size;
-	m->ring.big = ring->flags & VQB_RING_BIG_ENDIAN;
-	m->ring.event_idx = model_has(ring->features, VQB_F_EVENT_IDX);
-	m->ring.indirect = model_has(ring->features, VQB_F_INDIRECT_DESC);
+	model_ring_as(&m->ring, ring->size, ring->flags, ring->features);
 	model_end_start(&m->end, idx);
 	m->state = VQB_OK;
 	return VQB_OK;
 }
 
-/* For a configuration that the library took. */
+/* Starts with nothing in flight; so says the area from here on. */
+static int32_t start_afresh(struct device_model *m, const struct vqb_ring_at *ring, uint16_t idx)
+{
+	int32_t status = start(m, ring, idx);
+
+	if (!status && ring && m->track.used) {
+		m->track.live = true;
+		m->track.size = ring->size;
+		m->track.heads = 0;
+	}
+	return status;
+}
+
+/* Starts where the used ring ends, with what is in flight to be taken again. */
+static int32_t start_again(struct device_model *m, const struct vqb_ring_at *ring)
+{
+	struct model_ring r = m->ring;
+	int32_t status;
+
+	model_ring_as(&r, ring->size, ring->flags, ring->features);
+	status = start(m, ring, model_get16(&r, model_used_idx(&r)));
+	if (!status && ring->size != m->track.size) {
+		start(m, NULL, 0);
+		status = VQB_E_INVALID;
+	}
+	if (status)
+		return status;
+	memcpy(m->again, m->track.head, sizeof(m->again));
+	m->again_from = m->end.cursor;
+	m->end.seen = m->again_to = m->again_from + m->track.heads;
+	return VQB_OK;
+}
+
+/* For a configuration that the library took, with no tracking area or a new one. */
 void device_model_init(struct device_model *m, const struct vqb_device_config *config)
 {
 	struct model_ring parts = m->ring;
 
 	memset(m, 0, sizeof(*m));
 	m->ring = parts;
+	m->track.used = config->tracking.host;
 	m->max_size = config->max_size ? config->max_size : config->ring.size;
 	m->max_chain = config->max_chain;
 	m->max_pieces = config->max_pieces;
 	m->memory = config->memory;
-	start(m, config->ring.size ? &config->ring : NULL, 0);
+	start_afresh(m, config->ring.size ? &config->ring : NULL, 0);
+}
+
+int32_t device_model_take_over(struct device_model *m, const struct vqb_device_config *config)
+{
+	m->memory = config->memory;
+	m->seq = 0;
+	memset(&m->count, 0, sizeof(m->count));
+	m->end.notified = m->end.suppressed = 0;
+	return start_again(m, &config->ring);
 }
 
 int32_t device_model_reset(struct device_model *m, const struct vqb_ring_at *ring)
 {
-	return start(m, ring, 0);
+	m->track.live = false;
+	return start_afresh(m, ring, 0);
 }
 
 int32_t device_model_restore(struct device_model *m, const struct vqb_ring_at *ring,
 			     const struct vqb_device_saved *saved)
 {
+	if (ring && m->track.live)
+		return start_again(m, ring);
 	if (ring && (uint16_t)(saved->avail - saved->used) > ring->size) {
 		start(m, NULL, 0);
 		return VQB_E_INVALID;
 	}
-	return start(m, ring, ring ? saved->used : 0);
+	return start_afresh(m, ring, ring ? saved->used : 0);
 }
 
 int32_t device_model_save(const struct device_model *m, struct vqb_device_saved *saved)
 {
 	if (m->state)
 		return m->state;
-	if (m->outs || m->end.next != m->end.exposed)
+	if ((m->outs && !m->track.used) || m->end.next != m->end.exposed)
 		return VQB_E_BUSY;
-	saved->avail = (uint16_t)m->end.cursor;
+	saved->avail = (uint16_t)(m->track.used ? m->end.next + m->track.heads : m->end.cursor);
 	saved->used = (uint16_t)m->end.next;
 	return VQB_OK;
+}
+
+void device_model_needs_reset(struct device_model *m)
+{
+	if (m->state != VQB_E_INVALID)
+		m->state = VQB_E_NEEDS_RESET;
 }
 
 int32_t device_model_set_memory(struct device_model *m, const struct vqb_memory *memory)
@@ -167,7 +219,7 @@ uint32_t device_model_oldest_generation(const struct device_model *m)
 	uint32_t now = m->memory->generation, oldest = now;
 
 	for (uint32_t i = 0; i < m->outs; i++)
-		if (now - m->out[i].generation > now - oldest)
+		if (!m->out[i].put && now - m->out[i].generation > now - oldest)
 			oldest = m->out[i].generation;
 	return oldest;
 }
@@ -331,25 +383,60 @@ static int32_t break_ring(struct device_model *m, uint32_t rule, uint32_t index)
 	return VQB_E_BROKEN;
 }
 
+bool device_model_in_flight(const struct device_model *m, uint32_t head)
+{
+	for (uint32_t i = 0; i < m->outs; i++)
+		if (m->out[i].ticket.head == head)
+			return true;
+	for (uint32_t i = 0; i < m->finisheds; i++)
+		if (m->finished[i].ticket.head == head)
+			return true;
+	return false;
+}
+
+/* Did a predecessor take the chain at this position? */
+static bool is_again(const struct device_model *m, uint64_t position)
+{
+	return position < m->again_to;
+}
+
 static int32_t next_head(struct device_model *m, uint32_t *head)
 {
-	*head = model_get16(&m->ring, model_avail_entry(&m->ring, m->end.cursor));
+	*head = is_again(m, m->end.cursor)
+			? m->again[m->end.cursor - m->again_from]
+			: model_get16(&m->ring, model_avail_entry(&m->ring, m->end.cursor));
 	if (*head >= m->ring.size)
 		return break_ring(m, VQB_RULE_HEAD, *head);
-	for (uint32_t i = 0; i < m->outs; i++)
-		if (m->out[i].ticket.head == *head)
-			return break_ring(m, VQB_RULE_TWICE, *head);
-	return VQB_OK;
+	return device_model_in_flight(m, *head) ? break_ring(m, VQB_RULE_TWICE, *head) : VQB_OK;
+}
+
+static void track(struct device_model *m, uint32_t head)
+{
+	if (m->track.used)
+		m->track.head[m->track.heads++] = (uint16_t)head;
+}
+
+static void untrack(struct device_model *m, uint32_t head)
+{
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; i < m->track.heads; i++)
+		if (m->track.head[i] != head)
+			m->track.head[n++] = m->track.head[i];
+	m->track.heads = n;
 }
 
 static void consume(struct device_model *m, uint32_t head, struct vqb_chain *chain)
 {
+	if (!is_again(m, m->end.cursor))
+		track(m, head);
 	if (!++m->seq)
 		m->seq = 1;
 	chain->ticket = (struct vqb_ticket){ .head = (uint16_t)head, .seq = m->seq };
 	m->out[m->outs++] = (struct model_out){ .ticket = chain->ticket,
 						.writable = chain->write_bytes,
 						.position = m->end.cursor++,
+						.bad = chain->status,
 						.generation = m->memory->generation };
 	m->count.chains++;
 	if (chain->status)
@@ -412,7 +499,7 @@ int32_t device_model_take(struct device_model *m, struct model_chain *chain, uin
 
 	*taken = 0;
 	if (m->state)
-		return m->state == VQB_E_BROKEN ? VQB_E_BROKEN : VQB_OK;
+		return m->state == VQB_E_INVALID ? VQB_OK : m->state;
 	if (m->end.seen == m->end.cursor) {
 		uint16_t idx = model_get16(&m->ring, model_avail_idx(&m->ring));
 		uint16_t ahead = model_ahead(&m->end, idx);
@@ -460,7 +547,8 @@ static uint32_t place(const struct device_model *m, struct vqb_ticket ticket)
 	uint32_t i;
 
 	for (i = 0; i < m->outs; i++)
-		if (m->out[i].ticket.head == ticket.head && m->out[i].ticket.seq == ticket.seq)
+		if (!m->out[i].put && m->out[i].ticket.head == ticket.head &&
+		    m->out[i].ticket.seq == ticket.seq)
 			break;
 	return i;
 }
@@ -487,14 +575,35 @@ int32_t device_model_untake(struct device_model *m, struct vqb_ticket ticket)
 		return VQB_E_INVALID;
 	remove_out(m, i);
 	m->end.cursor--;
+	if (!is_again(m, m->end.cursor))
+		untrack(m, ticket.head);
 	m->count.untaken++;
 	return VQB_OK;
+}
+
+static void write_used(struct device_model *m, uint64_t at, const struct model_out *o)
+{
+	uint8_t *entry = model_used_entry(&m->ring, at);
+
+	model_put(&m->ring, entry, o->ticket.head, 4);
+	model_put(&m->ring, entry + 4, o->written, 4);
+}
+
+/* The next expose is going to show this one. */
+static void finish(struct device_model *m, uint32_t i)
+{
+	if (!m->ring.in_order)
+		write_used(m, m->end.next, &m->out[i]);
+	if (m->ring.in_order || m->track.used)
+		m->finished[m->finisheds++] = m->out[i];
+	remove_out(m, i);
+	m->end.next++;
+	m->count.completions++;
 }
 
 int32_t device_model_put(struct device_model *m, struct vqb_ticket ticket, uint32_t written)
 {
 	uint32_t i = place(m, ticket);
-	uint8_t *entry;
 
 	if (i == m->outs) {
 		m->count.stale++;
@@ -502,21 +611,45 @@ int32_t device_model_put(struct device_model *m, struct vqb_ticket ticket, uint3
 	}
 	if (written > m->out[i].writable)
 		return VQB_E_INVALID;
-	remove_out(m, i);
-	entry = model_used_entry(&m->ring, m->end.next);
-	model_put(&m->ring, entry, ticket.head, 4);
-	model_put(&m->ring, entry + 4, written, 4);
-	m->end.next++;
-	m->count.completions++;
+	m->out[i].put = true;
+	m->out[i].written = written;
+	if (!m->ring.in_order)
+		finish(m, i);
+	while (m->outs && m->out[0].put)
+		finish(m, 0);
 	return VQB_OK;
 }
 
 /* ---- notifying ---- */
 
+/*
+ * IN_ORDER: a batch is chains that were written to their last byte, and whatever comes after them.
+ * Its entry has the place of the first and says the last. What a bad chain could have held is not
+ * known, so it is no such chain.
+ */
+static void write_batches(struct device_model *m)
+{
+	uint64_t first = m->end.exposed;
+
+	for (uint32_t i = 0; i < m->finisheds; i++) {
+		const struct model_out *o = &m->finished[i];
+
+		if (!o->bad && o->written == o->writable && i + 1 < m->finisheds)
+			continue;
+		write_used(m, first, o);
+		first = m->end.exposed + i + 1;
+	}
+}
+
 void device_model_expose(struct device_model *m)
 {
 	if (m->state == VQB_E_INVALID || m->end.exposed == m->end.next)
 		return;
+	if (m->ring.in_order)
+		write_batches(m);
+	for (uint32_t i = 0; i < m->finisheds; i++)
+		untrack(m, m->finished[i].ticket.head);
+	m->finisheds = 0;
 	m->end.exposed = m->end.next;
 	model_put(&m->ring, model_used_idx(&m->ring), m->end.next & 0xffff, 2);
 }
@@ -575,4 +708,43 @@ uint32_t device_model_pending(const struct device_model *m)
 		return 0;
 	ahead = model_ahead(&m->end, model_get16(r, model_avail_idx(r)));
 	return ahead <= r->size ? ahead : 0;
+}
+
+/* ---- the tracking area ---- */
+
+/* In the machine's byte order. */
+static uint64_t native(const uint8_t *at, unsigned bytes)
+{
+	struct model_ring as = { .big = VQB_BIG_ENDIAN };
+
+	return model_get(&as, at, bytes);
+}
+
+/*
+ * A header (features, version, size, head of the last batch, used index), and for each head a flag,
+ * 5 bytes of padding, a link to the next one of its batch, and the counter of its take.
+ */
+bool device_model_tracks(const struct device_model *m, const uint8_t *area)
+{
+	const struct model_tracking *t = &m->track;
+	uint64_t newest = 0;
+	uint32_t flags = 0;
+
+	if (!t->live)
+		return !native(area + 8, 2);
+	if (native(area, 8) || native(area + 8, 2) != 1 || native(area + 10, 2) != t->size)
+		return false;
+	if (m->state != VQB_E_INVALID && native(area + 14, 2) != (m->end.exposed & 0xffff))
+		return false;
+	for (uint32_t head = 0; head < t->size; head++)
+		flags += area[16 + 16 * head];
+	for (uint32_t i = 0; i < t->heads; i++) {
+		const uint8_t *entry = area + 16 + 16 * (size_t)t->head[i];
+		uint64_t counter = native(entry + 8, 8);
+
+		if (entry[0] != 1 || (i && counter <= newest))
+			return false;
+		newest = counter;
+	}
+	return flags == t->heads;
 }

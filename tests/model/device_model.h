@@ -12,6 +12,8 @@
  *   descriptor, and in each in the order of `walk`. A chain of more than 2^32 bytes may be given
  *   up at any descriptor from the one that exceeds them on, so the model is told (`gave_up`).
  * - disarm with EVENT_IDX: see device_model_disarm.
+ * - A head that was put and not yet exposed, and is offered again: under IN_ORDER and with a
+ *   tracking area that is a head in flight, else it is not.
  */
 #ifndef TESTS_DEVICE_MODEL_H
 #define TESTS_DEVICE_MODEL_H
@@ -27,6 +29,19 @@ struct model_out {
 	struct vqb_ticket ticket;
 	uint64_t writable, position;
 	uint32_t generation;
+	bool bad;
+	/* once it was put, until the driver sees it */
+	bool put;
+	uint32_t written;
+};
+
+/* What the tracking area has to say: the heads in flight, as they were first taken. */
+struct model_tracking {
+	bool used; /* there is an area */
+	bool live; /* it says something */
+	uint32_t size;
+	uint16_t head[VQB_RING_MAX];
+	uint32_t heads;
 };
 
 struct device_model {
@@ -40,7 +55,12 @@ struct device_model {
 	struct model_ring ring; /* where its parts are is the test's to set, once */
 	struct model_end end;
 	struct model_out out[VQB_RING_MAX];
-	uint32_t outs;
+	uint32_t outs;                           /* under IN_ORDER also those held back */
+	struct model_out finished[VQB_RING_MAX]; /* not yet exposed, where that matters */
+	uint32_t finisheds;
+	struct model_tracking track;
+	uint16_t again[VQB_RING_MAX];  /* heads that a predecessor left, to be taken */
+	uint64_t again_from, again_to; /* at these positions */
 	uint32_t seq;
 	struct vqb_device_counters count; /* notified and suppressed are in `end` */
 	/* by how much the library may have counted less, for chains that are `over` */
@@ -81,5 +101,15 @@ int32_t device_model_set_memory(struct device_model *m, const struct vqb_memory 
 uint32_t device_model_oldest_generation(const struct device_model *m);
 int32_t device_model_save(const struct device_model *m, struct vqb_device_saved *saved);
 uint32_t device_model_pending(const struct device_model *m);
+void device_model_needs_reset(struct device_model *m);
+
+/* Is a head in flight, so that the driver may not offer it? */
+bool device_model_in_flight(const struct device_model *m, uint32_t head);
+
+/* A new process, with the same memory of its own and the same tracking area, which is live. */
+int32_t device_model_take_over(struct device_model *m, const struct vqb_device_config *config);
+
+/* Does a tracking area, in vhost-user's format, say what it has to? */
+bool device_model_tracks(const struct device_model *m, const uint8_t *area);
 
 #endif

@@ -63,6 +63,7 @@ struct test {
 	bool calm;              /* much traffic, no decisions for long stretches */
 	/* what has happened so far */
 	uint64_t seen[VQB_RULE_JUMPED + 1], no_room, faults, pieces;
+	uint64_t batched, held_back, ahead, again;
 	unsigned weight[32]; /* of operations, in this episode */
 	struct vqb_ticket stale[STALE];
 	unsigned stales;
@@ -79,6 +80,7 @@ struct test {
 	_Alignas(64) uint8_t image[RING_BYTES]; /* the model's ring */
 	/* what guest memory has to be in the end */
 	uint8_t data_copy[DATA_BYTES];
+	_Alignas(64) uint8_t area[VQB_TRACKING_BYTES(VQB_RING_MAX)];
 };
 
 static void compare(struct test *t);
@@ -444,9 +446,8 @@ static bool head_in_use(const struct test *t, uint32_t head)
 	const struct device_model *m = &t->model;
 	uint16_t ahead = (uint16_t)(t->offered - m->end.cursor);
 
-	for (uint32_t i = 0; i < m->outs; i++)
-		if (m->out[i].ticket.head == head)
-			return true;
+	if (device_model_in_flight(m, head))
+		return true;
 	for (uint32_t i = 0; i < ahead && i < m->ring.size; i++)
 		if (model_get16(&m->ring, model_avail_entry(&m->ring, m->end.cursor + i)) == head)
 			return true;
@@ -640,18 +641,21 @@ static uint32_t random_written(struct test *t, struct vqb_ticket ticket)
 			room = m->out[i].writable;
 	if (one_in(t, 30))
 		return (uint32_t)word(t);
-	if (one_in(t, 10))
-		return (uint32_t)(room + below(t, 2));
+	if (one_in(t, m->ring.in_order ? 2 : 10))
+		return (uint32_t)(room + one_in(t, 8));
 	return room ? (uint32_t)(word(t) % room) : 0;
 }
 
 static int32_t put(struct test *t, struct vqb_ticket ticket, uint32_t written)
 {
 	int32_t status = vqb_device_put(t->dev, ticket, written);
+	uint64_t next = t->model.end.next;
 
 	same(&t->run, status, device_model_put(&t->model, ticket, written));
 	if (!status)
 		remember_stale(t, ticket);
+	t->held_back += !status && t->model.end.next == next;
+	t->batched += t->model.end.next > next + 1;
 	return status;
 }
 
@@ -742,7 +746,8 @@ static void op_burst(struct test *t)
 		if (!t->model.outs)
 			reject(t);
 		if (t->model.outs)
-			put(t, t->model.out[t->model.outs - 1].ticket, 0);
+			put(t, t->model.out[t->model.ring.in_order ? 0 : t->model.outs - 1].ticket,
+			    0);
 		if (one_in(t, 8)) {
 			op_expose(t);
 			compare(t);
@@ -761,6 +766,8 @@ static uint64_t random_features(struct test *t)
 		features |= VQB_FEATURE(VQB_F_INDIRECT_DESC);
 	if (!one_in(t, 3))
 		features |= VQB_FEATURE(VQB_F_EVENT_IDX);
+	if (one_in(t, 3))
+		features |= VQB_FEATURE(VQB_F_IN_ORDER);
 	return features;
 }
 
@@ -825,6 +832,8 @@ static void image_start(struct test *t, const struct vqb_ring_at *ring, uint16_t
 	as.big = ring->flags & VQB_RING_BIG_ENDIAN;
 	for (uint32_t i = 0; i < used; i++)
 		m->used[i] = (uint8_t)(ring->size > SMALL ? i : word(t));
+	if (t->model.track.used) /* it has to be right for whoever goes on there */
+		model_put(&as, model_used_idx(&as), idx, 2);
 	memset(m->avail, 0, VQB_AVAIL_BYTES(ring->size));
 	for (uint32_t i = 0; i < ring->size; i++) {
 		struct model_desc d = { .addr = DATA + 16 * below(t, 64), .len = 8 };
@@ -842,14 +851,22 @@ static void image_start(struct test *t, const struct vqb_ring_at *ring, uint16_t
 	model_put(&as, model_used_flags(&as), below(t, 2), 2);
 }
 
+static void all_stale(struct test *t)
+{
+	for (uint32_t i = 0; i < t->model.outs; i++)
+		remember_stale(t, t->model.out[i].ticket);
+}
+
 static void restart(struct test *t, bool spoilt)
 {
 	struct vqb_ring_at ring = random_ring(t, t->model.max_size), bad;
 	struct vqb_device_saved saved = { 0 };
 	bool restore = !one_in(t, 4);
 
-	for (uint32_t i = 0; i < t->model.outs; i++)
-		remember_stale(t, t->model.out[i].ticket);
+	all_stale(t);
+	/* Else the tracking area would want to go on with the old ring. */
+	if (restore && t->model.track.live)
+		same(&t->run, vqb_device_reset(t->dev, NULL), device_model_reset(&t->model, NULL));
 	if (restore) {
 		saved.used = (uint16_t)(one_in(t, 3) ? 65500 + below(t, 60) : word(t));
 		saved.avail = (uint16_t)(saved.used + (one_in(t, 3) ? below(t, ring.size + 2) : 0));
@@ -872,8 +889,7 @@ static void restart(struct test *t, bool spoilt)
 static void op_restart(struct test *t)
 {
 	if (one_in(t, 8)) {
-		for (uint32_t i = 0; i < t->model.outs; i++)
-			remember_stale(t, t->model.out[i].ticket);
+		all_stale(t);
 		same(&t->run, vqb_device_restore(t->dev, NULL, NULL),
 		     device_model_restore(&t->model, NULL, NULL));
 		return;
@@ -888,6 +904,43 @@ static void op_save(struct test *t)
 	same(&t->run, vqb_device_save(t->dev, &saved), device_model_save(&t->model, &expected));
 	same(&t->run, saved.avail, expected.avail);
 	same(&t->run, saved.used, expected.used);
+	t->ahead += saved.avail != saved.used;
+}
+
+/*
+ * Another process goes on with what the tracking area says, or this one does, and is told
+ * something that the area knows better. The ring was perhaps let go of before.
+ */
+static void op_take_over(struct test *t)
+{
+	struct vqb_device_saved saved = { (uint16_t)word(t), (uint16_t)word(t) };
+	struct vqb_ring_at ring = t->at;
+
+	if (!t->model.track.live)
+		return;
+	all_stale(t);
+	t->again += t->model.track.heads > 0;
+	ring_copy(t, &t->map[t->map_now], &ring);
+	if (one_in(t, 8))
+		ring_spoil(t, &ring);
+	if (one_in(t, 2)) {
+		same(&t->run, vqb_device_restore(t->dev, &ring, &saved),
+		     device_model_restore(&t->model, &ring, &saved));
+	} else if (has_ring(t) && !memcmp(&ring, &t->at, sizeof(ring))) {
+		t->stales = 0; /* tickets are counted anew */
+		t->config.ring = ring;
+		t->config.memory = t->model.memory;
+		same(&t->run, vqb_device_init(t->object, t->object_bytes, &t->config, &t->dev),
+		     device_model_take_over(&t->model, &t->config));
+	}
+	if (has_ring(t))
+		ring_find(t);
+}
+
+static void op_needs_reset(struct test *t)
+{
+	vqb_device_needs_reset(t->dev);
+	device_model_needs_reset(&t->model);
 }
 
 static void op_set_memory(struct test *t)
@@ -965,6 +1018,7 @@ static void compare(struct test *t)
 		return;
 	same(&t->run, vqb_device_oldest_generation(t->dev),
 	     device_model_oldest_generation(&t->model));
+	holds(&t->run, device_model_tracks(&t->model, t->area));
 	if (has_ring(t))
 		same_bytes(t);
 }
@@ -994,6 +1048,8 @@ static const struct operation {
 	{ "holds", op_holds, 60 },
 	{ "clear", op_clear, 1 },
 	{ "burst", op_burst, 2 },
+	{ "take_over", op_take_over, 6 },
+	{ "needs_reset", op_needs_reset, 1 },
 };
 
 enum { KINDS = sizeof(operations) / sizeof(operations[0]) };
@@ -1007,12 +1063,14 @@ static void random_weights(struct test *t)
 	}
 	if (t->config.max_size > SMALL) /* each of these looks at every byte of the ring */
 		for (uint32_t i = 0; i < KINDS; i++)
-			if (operations[i].run == op_restart || operations[i].run == op_set_memory)
+			if (operations[i].run == op_restart || operations[i].run == op_set_memory ||
+			    operations[i].run == op_take_over)
 				t->weight[i] = 0;
 	for (uint32_t i = 0; t->calm && i < KINDS; i++) {
 		if (operations[i].run == op_burst)
 			t->weight[i] = 2600;
-		else if (operations[i].run == op_jump || operations[i].run == op_restart)
+		else if (operations[i].run == op_jump || operations[i].run == op_restart ||
+			 operations[i].run == op_needs_reset)
 			t->weight[i] = 0;
 	}
 }
@@ -1027,6 +1085,9 @@ static void random_config(struct test *t)
 		t->config.max_chain = 1 + below(t, one_in(t, 3) ? 200 : 2 * (size & 127) + 4);
 	if (one_in(t, 3))
 		t->config.max_pieces = 1 + below(t, 40);
+	memset(t->area, 0, VQB_TRACKING_BYTES(size));
+	if (one_in(t, 3))
+		t->config.tracking = (struct vqb_tracking){ t->area, VQB_TRACKING_BYTES(size) };
 	t->at = random_ring(t, size);
 	t->calm = one_in(t, 30);
 }
@@ -1083,6 +1144,7 @@ static void happened(struct test *t)
 	for (unsigned rule = VQB_RULE_HEAD; rule <= VQB_RULE_JUMPED; rule++)
 		holds(&t->run, t->seen[rule]);
 	holds(&t->run, t->no_room && t->faults && t->pieces);
+	holds(&t->run, t->batched && t->held_back && t->ahead && t->again);
 }
 
 /*

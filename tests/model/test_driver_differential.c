@@ -549,6 +549,7 @@ static void op_take_over(struct test *t)
 	struct model_ring at, as;
 	struct vqb_ring ring = random_ring(t, &at);
 	struct vqb_driver_saved saved = { .desc = (uint16_t)below(t, ring.size) };
+	uint16_t avail, used;
 
 	saved.avail = saved.used = (uint16_t)(one_in(t, 2) ? 65500 + below(t, 60) : word(t));
 	if (!t->model.requests) {
@@ -557,10 +558,12 @@ static void op_take_over(struct test *t)
 		same_memory(t);
 		as = at;
 		model_ring_as(&as, ring.size, ring.flags, ring.features);
-		model_put(&as, model_avail_idx(&as), saved.avail, 2);
-		model_put(&as, twin(t, model_avail_idx(&as)), saved.avail, 2);
-		model_put(&as, model_used_idx(&as), saved.used, 2);
-		model_put(&as, twin(t, model_used_idx(&as)), saved.used, 2);
+		avail = (uint16_t)(saved.avail + one_in(t, 12));
+		used = (uint16_t)(saved.used + one_in(t, 12));
+		model_put(&as, model_avail_idx(&as), avail, 2);
+		model_put(&as, twin(t, model_avail_idx(&as)), avail, 2);
+		model_put(&as, model_used_idx(&as), used, 2);
+		model_put(&as, twin(t, model_used_idx(&as)), used, 2);
 	}
 	restore(t, &ring, &at, &saved);
 }
