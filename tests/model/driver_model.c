@@ -31,6 +31,12 @@ static void start(struct driver_model *m, const struct vqb_ring *as, const struc
 	memset(ring->used, 0, 4 + 8 * (size_t)as->size + event);
 }
 
+static void take_policy(struct driver_model *m, const struct vqb_indirect_policy *policy)
+{
+	m->policy =
+		policy ? *policy : (struct vqb_indirect_policy){ .kind = VQB_INDIRECT_ADAPTIVE };
+}
+
 /* For a configuration that the library took. */
 void driver_model_init(struct driver_model *m, const struct vqb_driver_config *config,
 		       const struct model_ring *ring)
@@ -40,7 +46,7 @@ void driver_model_init(struct driver_model *m, const struct vqb_driver_config *c
 	memset(m, 0, sizeof(*m));
 	m->pool = pool;
 	m->max_size = config->max_size ? config->max_size : config->ring.size;
-	m->kind = config->policy->kind; /* always or never */
+	take_policy(m, config->policy);
 	m->tables_addr = config->tables.addr;
 	m->table_length = config->max_table < m->max_size ? config->max_table : m->max_size;
 	while (m->table_length && m->tables < m->max_size &&
@@ -72,6 +78,26 @@ int32_t driver_model_reset(struct driver_model *m, const struct vqb_ring *as,
 	if (m->requests)
 		return VQB_E_BUSY;
 	start(m, as, ring);
+	return VQB_OK;
+}
+
+static bool policy_valid(const struct vqb_indirect_policy *policy)
+{
+	uint32_t kind = policy->kind;
+
+	return policy->struct_size == sizeof(*policy) && kind <= VQB_INDIRECT_CUSTOM &&
+	       !policy->zero && (policy->threshold != 0) == (kind == VQB_INDIRECT_THRESHOLD) &&
+	       (policy->choose != NULL) == (kind == VQB_INDIRECT_CUSTOM) &&
+	       (!policy->clock || kind == VQB_INDIRECT_ADAPTIVE);
+}
+
+int32_t driver_model_set_policy(struct driver_model *m, const struct vqb_indirect_policy *policy)
+{
+	if (policy && !policy_valid(policy))
+		return VQB_E_INVALID;
+	if (m->requests)
+		return VQB_E_BUSY;
+	take_policy(m, policy);
 	return VQB_OK;
 }
 
@@ -175,17 +201,40 @@ uint32_t driver_model_oldest(const struct driver_model *m, void **token)
 /* ---- adding ---- */
 
 /* Would the policy rather have a table for `n` segments, where there is a choice? */
-static bool prefers_table(const struct driver_model *m, uint32_t n)
+static bool prefers_table(const struct driver_model *m, uint32_t n,
+			  const struct model_view *library)
 {
-	(void)n;
-	return m->kind == VQB_INDIRECT_ALWAYS;
+	const struct vqb_indirect_load load = { .segments = n,
+						.size = m->ring.size,
+						.free = driver_model_free(m),
+						.in_flight = m->requests,
+						.tables = tables_free(m) };
+	uint32_t head = model_get16(&m->ring, model_avail_entry(&library->ring, m->end.next));
+
+	if (m->policy.kind == VQB_INDIRECT_ALWAYS)
+		return true;
+	if (m->policy.kind == VQB_INDIRECT_THRESHOLD)
+		return n >= m->policy.threshold;
+	if (m->policy.kind == VQB_INDIRECT_CUSTOM)
+		return m->policy.choose(m->policy.context, &load);
+	return head < m->ring.size &&
+	       model_desc_get(&m->ring, library->ring.desc, head).flags & MODEL_INDIRECT;
+}
+
+/* The adaptive policy rather has a table than this. */
+static bool in_pieces(const struct driver_model *m, const struct model_request *r)
+{
+	for (uint32_t i = 0; i < r->segments; i++)
+		if (r->head + i >= m->ring.size || m->lent[r->head + i] != r->number + 1)
+			return true;
+	return false;
 }
 
 /* The rules of indirect.h that hold under every policy. */
 static bool may_use_table(const struct driver_model *m, uint32_t n)
 {
-	return m->ring.indirect && m->kind != VQB_INDIRECT_NEVER && n > 1 && n <= m->table_length &&
-	       tables_free(m) && driver_model_free(m);
+	return m->ring.indirect && m->policy.kind != VQB_INDIRECT_NEVER && n > 1 &&
+	       n <= m->table_length && tables_free(m) && driver_model_free(m);
 }
 
 static int32_t check_segments(const struct vqb_segment *seg, uint32_t n)
@@ -314,7 +363,7 @@ int32_t driver_model_add(struct driver_model *m, const struct vqb_segment *seg, 
 {
 	uint64_t n = (uint64_t)readable + writable;
 	struct model_request r = { .token = token, .number = m->end.next, .segments = (uint32_t)n };
-	bool fits;
+	bool fits, may;
 	int32_t status;
 
 	*wrong = NULL;
@@ -325,7 +374,8 @@ int32_t driver_model_add(struct driver_model *m, const struct vqb_segment *seg, 
 	if (n > m->ring.size)
 		return VQB_E_TOOBIG;
 	fits = n <= driver_model_free(m);
-	r.indirect = may_use_table(m, r.segments) && (!fits || prefers_table(m, r.segments));
+	may = may_use_table(m, r.segments);
+	r.indirect = may && (!fits || prefers_table(m, r.segments, library));
 	if (!fits && !r.indirect) {
 		m->count.no_room++;
 		return VQB_E_NOSPC;
@@ -333,7 +383,14 @@ int32_t driver_model_add(struct driver_model *m, const struct vqb_segment *seg, 
 	status = check_segments(seg, r.segments);
 	if (!status)
 		*wrong = adopt(m, &r, library, seg, readable);
-	return status;
+	if (status || *wrong)
+		return status;
+	m->count.direct_single += n == 1;
+	m->count.indirect_no_room += !fits;
+	if (may && !r.indirect && m->policy.kind == VQB_INDIRECT_ADAPTIVE &&
+	    in_pieces(m, &m->request[m->requests - 1]))
+		*wrong = "a request lies in pieces";
+	return VQB_OK;
 }
 
 bool driver_model_same(const struct driver_model *m, const struct model_view *library)

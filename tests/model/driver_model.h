@@ -10,6 +10,8 @@
  * Freedom that the contract leaves, and what the model makes of it:
  * - Which free descriptors and which table a request gets. `add` is shown the library's ring and
  *   tables, checks that what was taken was free and says the right thing, and takes the same.
+ * - Which way an adaptive policy, or the one that decays, sends a request that may go either way.
+ * - Whether the policy would have had a table where there was none, which only counters tell apart.
  * - What is wrong with a request in several ways: its size is looked at first, then whether there
  *   is room, then each segment, then the sum of the lengths.
  * - How far away "about a quarter" is, and where disarm puts the event: both are shown to the
@@ -38,7 +40,8 @@ struct model_request {
 
 struct driver_model {
 	/* what init was told */
-	uint32_t max_size, kind;
+	uint32_t max_size;
+	struct vqb_indirect_policy policy;
 	uint64_t tables_addr;
 	uint32_t tables, table_length;
 	/* the ring */
@@ -83,6 +86,7 @@ uint32_t driver_model_reap(struct driver_model *m, struct vqb_done *done, uint32
 
 int32_t driver_model_reset(struct driver_model *m, const struct vqb_ring *as,
 			   const struct model_ring *ring);
+int32_t driver_model_set_policy(struct driver_model *m, const struct vqb_indirect_policy *policy);
 void driver_model_needs_reset(struct driver_model *m);
 int32_t driver_model_save(const struct driver_model *m, struct vqb_driver_saved *saved);
 int32_t driver_model_restore(struct driver_model *m, const struct vqb_ring *as,

@@ -34,6 +34,7 @@ struct test {
 	bool had_ring;             /* there is something to compare */
 	uint16_t used;             /* the device's index */
 	uint64_t tokens;
+	uint64_t asked;      /* so often the policy was, by library and model together */
 	bool calm;           /* much traffic, no decisions for long stretches */
 	unsigned weight[32]; /* of operations, in this episode */
 	/* what has happened so far */
@@ -152,6 +153,7 @@ static int32_t add(struct test *t, uint32_t readable, uint32_t writable)
 	if (wrong)
 		t->run.doing = wrong;
 	holds(&t->run, !wrong);
+	holds(&t->run, t->asked % 2 == 0);
 	if (!status)
 		note_added(t);
 	t->no_room += status == VQB_E_NOSPC;
@@ -592,6 +594,76 @@ static void op_save(struct test *t)
 	restore(t, &ring, &at, &saved);
 }
 
+/* A choice that depends on all there is to see, so that library and model have to see the same. */
+static uint32_t choose(void *context, const struct vqb_indirect_load *load)
+{
+	struct test *t = context;
+	struct random mix = { load->segments | (uint64_t)load->free << 16 |
+			      (uint64_t)load->in_flight << 32 | (uint64_t)load->tables << 48 };
+
+	t->asked++;
+	holds(&t->run, load->segments > 1 && load->segments <= load->free && load->tables);
+	same(&t->run, load->size, t->model.ring.size);
+	same(&t->run, load->zero, 0);
+	return random_below(&mix, 3);
+}
+
+/* Runs at a speed of its own, and stands still at times. */
+static uint64_t slow_clock(void *context)
+{
+	struct test *t = context;
+
+	return t->run.done / 3;
+}
+
+static void random_policy(struct test *t)
+{
+	t->policy = (struct vqb_indirect_policy){ .struct_size = sizeof(t->policy),
+						  .kind = below(t, 6) };
+	if (t->policy.kind == VQB_INDIRECT_THRESHOLD)
+		t->policy.threshold = 1 + below(t, 5);
+	if (t->policy.kind == VQB_INDIRECT_CUSTOM)
+		t->policy.choose = choose;
+	if (t->policy.kind == VQB_INDIRECT_ADAPTIVE)
+		t->policy.clock = slow_clock;
+	t->policy.context = t;
+}
+
+/* Makes a policy one that must be refused. */
+static void policy_spoil(struct test *t, struct vqb_indirect_policy *policy)
+{
+	switch (below(t, 6)) {
+	case 0:
+		policy->struct_size--;
+		break;
+	case 1:
+		policy->kind = 6;
+		break;
+	case 2:
+		policy->zero = 1;
+		break;
+	case 3:
+		policy->threshold = !policy->threshold;
+		break;
+	case 4:
+		policy->choose = policy->choose ? NULL : choose;
+		break;
+	default: /* not wrong, where the policy adapts */
+		policy->clock = slow_clock;
+	}
+}
+
+static void op_set_policy(struct test *t)
+{
+	struct vqb_indirect_policy *policy = one_in(t, 6) ? NULL : &t->policy;
+
+	random_policy(t);
+	if (one_in(t, 8))
+		policy_spoil(t, &t->policy);
+	same(&t->run, vqb_driver_set_policy(t->drv, policy),
+	     driver_model_set_policy(&t->model, policy));
+}
+
 static void op_needs_reset(struct test *t)
 {
 	vqb_driver_needs_reset(t->drv);
@@ -626,6 +698,11 @@ static void same_counters(struct test *t)
 	same(&t->run, c.descriptors, m->descriptors);
 	same(&t->run, c.indirect, m->indirect);
 	same(&t->run, c.no_room, m->no_room);
+	same(&t->run, c.direct_single, m->direct_single);
+	same(&t->run, c.direct_chosen + c.direct_no_table,
+	     m->requests - m->indirect - m->direct_single);
+	same(&t->run, c.indirect_no_room, m->indirect_no_room);
+	same(&t->run, c.indirect_chosen + c.indirect_whole, m->indirect - m->indirect_no_room);
 	same(&t->run, c.completions, m->completions);
 	same(&t->run, c.overlong, m->overlong);
 	same(&t->run, c.notified, t->model.end.notified);
@@ -689,6 +766,7 @@ static const struct operation {
 	{ "save", op_save, 20 },
 	{ "take_over", op_take_over, 3 },
 	{ "needs_reset", op_needs_reset, 1 },
+	{ "set_policy", op_set_policy, 20 },
 };
 
 enum { KINDS = sizeof(operations) / sizeof(operations[0]) };
@@ -715,13 +793,10 @@ static void random_config(struct test *t)
 {
 	uint32_t size = one_in(t, 40) ? VQB_RING_MAX : 1u << below(t, 7);
 
-	t->policy = (struct vqb_indirect_policy){ .struct_size = sizeof(t->policy),
-						  .kind = VQB_INDIRECT_ALWAYS };
-	if (one_in(t, 4))
-		t->policy.kind = VQB_INDIRECT_NEVER;
+	random_policy(t);
 	t->config =
 		(struct vqb_driver_config){ .struct_size = sizeof(t->config), .max_size = size };
-	t->config.policy = &t->policy; /* the model does not know what adapts */
+	t->config.policy = one_in(t, 5) ? NULL : &t->policy;
 	t->config.max_table = below(t, one_in(t, 2) ? 6 : SMALL + 4);
 	t->config.tables.host = t->pool[0];
 	t->config.tables.addr = (word(t) >> 1) / 16 * 16;
