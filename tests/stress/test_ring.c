@@ -5,10 +5,11 @@
  * Every request carries data both ways, which each side checks; every token must come back
  * exactly once; and a sleeper that is not woken for ten seconds has lost a wake-up. Chain
  * lengths, batch sizes, the way of publishing and of arming, and the order of completions are
- * drawn at random.
+ * drawn at random; some chains are put only after those of the next take.
  *
  * In some modes the two stop from time to time and start over on a ring of another size, with
- * requests on their way: each of those is either completed or detached, once.
+ * requests on their way: each of those is either completed or detached, once. In others the driver
+ * waits from time to time until nothing is out, and takes another policy.
  *
  * Two million requests in all; VQB_LONG=1 makes it two million for each mode.
  */
@@ -37,6 +38,14 @@
 #define DEFAULT_REQUESTS 2000000u
 #endif
 
+#define EVENTS VQB_FEATURE(VQB_F_EVENT_IDX)
+#define PLATFORM VQB_FEATURE(VQB_F_ORDER_PLATFORM)
+#define IN_ORDER VQB_FEATURE(VQB_F_IN_ORDER)
+#define ALWAYS VQB_INDIRECT_ALWAYS
+#define NEVER VQB_INDIRECT_NEVER
+#define ADAPTIVE VQB_INDIRECT_ADAPTIVE
+#define SWITCHING 99u
+
 enum {
 	MAX_SEGMENTS = 6, /* of one request */
 	SEGMENT_BYTES = 16,
@@ -52,10 +61,11 @@ enum {
 struct mode {
 	const char *name;
 	uint32_t size;     /* of the largest ring, and of the first one */
-	uint64_t features; /* besides VERSION_1 and INDIRECT_DESC */
-	uint32_t policy;   /* enum vqb_indirect_kind */
+	uint64_t features; /* besides INDIRECT_DESC; and VERSION_1, unless it is big-endian */
+	uint32_t policy;   /* enum vqb_indirect_kind, or SWITCHING */
 	uint32_t resets;   /* requests between two of them, about; 0: none */
 	uint32_t share;    /* of all requests, in thousandths */
+	uint32_t flags;    /* of the ring */
 };
 
 /* A request as the driver remembers it; `number` is 0 while it is not out. */
@@ -69,6 +79,7 @@ struct pair {
 	/* set up before the threads start, constant afterwards */
 	const struct mode *mode;
 	uint64_t features;
+	bool in_order;
 	uint32_t total;
 	uint8_t *guest;
 	size_t data_at; /* offset of the buffers */
@@ -86,7 +97,8 @@ struct pair {
 	struct request *request;
 	uint32_t *idle; /* stack of requests that are not out */
 	uint32_t idle_count;
-	uint32_t added, reaped, detached, resets;
+	uint32_t added, reaped, detached, resets, switches, implied;
+	bool draining; /* nothing is added until nothing is out */
 };
 
 static void give_up(struct pair *p, const char *what)
@@ -134,6 +146,12 @@ static uint64_t question(uint32_t number, uint32_t i)
 	return ((uint64_t)number << 8 | i) * UINT64_C(0x9e3779b97f4a7c15);
 }
 
+/* What a device says that it wrote of a request's bytes: some of them are not written in full. */
+static uint32_t written(uint32_t number, uint32_t bytes)
+{
+	return number % 5 || !bytes ? bytes : bytes - SEGMENT_BYTES / 2;
+}
+
 /* Adds one request of random shape; false: no room. */
 static bool add_one(struct pair *p, uint64_t *rng)
 {
@@ -145,7 +163,7 @@ static bool add_one(struct pair *p, uint64_t *rng)
 	r->number = p->added + 1;
 	r->readable = 1 + draw(rng, n);
 	r->writable = n - r->readable;
-	r->written = r->writable * SEGMENT_BYTES;
+	r->written = written(r->number, r->writable * SEGMENT_BYTES);
 	for (uint32_t i = 0; i < n; i++) {
 		size_t at = buffer_at(p, slot, i);
 		uint64_t word = question(r->number, i);
@@ -188,8 +206,11 @@ static void check_answer(struct pair *p, const struct vqb_done *done)
 	struct request *r = done->token;
 	uint32_t slot = (uint32_t)(r - p->request);
 
-	if (done->len != r->written || done->flags)
+	if (done->len != r->written)
 		give_up(p, "a length came back wrong");
+	if (done->flags & ~(p->in_order ? (uint32_t)VQB_DONE_IMPLIED : 0))
+		give_up(p, "a flag came back wrong");
+	p->implied += done->flags != 0;
 	for (uint32_t i = 0; i < r->writable; i++) {
 		uint64_t word;
 
@@ -260,7 +281,7 @@ static void detach_all(struct pair *p)
 /* The driver's half. Completions that are there already may be reaped first, or not. */
 static void start_over(struct pair *p, uint64_t *rng)
 {
-	struct vqb_ring ring = { .features = p->features };
+	struct vqb_ring ring = { .features = p->features, .flags = p->mode->flags };
 
 	atomic_store(&p->stop, true);
 	sem_post(&p->kick);
@@ -281,6 +302,40 @@ static void start_over(struct pair *p, uint64_t *rng)
 	sem_post(&p->resumed);
 }
 
+/* ---- another policy, whenever nothing is out ---- */
+
+/* One in eight through a table, and no saying which. */
+static uint32_t choose(void *context, const struct vqb_indirect_load *load)
+{
+	struct pair *p = context;
+
+	if (load->segments < 2 || load->segments > load->free || !load->tables)
+		give_up(p, "a policy was asked where there is no choice");
+	return !(p->added * 2654435761u >> 29);
+}
+
+static void switch_policy(struct pair *p, uint64_t *rng)
+{
+	struct vqb_indirect_policy policy = { .struct_size = sizeof(policy) };
+
+	if (p->mode->policy != SWITCHING)
+		return;
+	p->draining |= !draw(rng, 16);
+	if (!p->draining || vqb_driver_in_flight(p->drv))
+		return;
+	policy.kind = draw(rng, VQB_INDIRECT_CUSTOM + 1);
+	if (policy.kind == VQB_INDIRECT_THRESHOLD)
+		policy.threshold = 1 + draw(rng, MAX_SEGMENTS);
+	if (policy.kind == VQB_INDIRECT_CUSTOM) {
+		policy.choose = choose;
+		policy.context = p;
+	}
+	if (vqb_driver_set_policy(p->drv, &policy))
+		give_up(p, "a policy was refused");
+	p->draining = false;
+	p->switches++;
+}
+
 static void *drive(void *arg)
 {
 	struct pair *p = arg;
@@ -290,9 +345,11 @@ static void *drive(void *arg)
 	while (p->reaped + p->detached < p->total && !atomic_load(&p->done)) {
 		uint32_t batch = 1 + draw(&rng, BATCH);
 
+		switch_policy(p, &rng);
 		if (draw(&rng, 2))
 			vqb_driver_disarm(p->drv);
-		while (batch-- && p->added < p->total && p->idle_count && add_one(p, &rng))
+		while (!p->draining && batch-- && p->added < p->total && p->idle_count &&
+		       add_one(p, &rng))
 			continue;
 		if (p->added >= reset_at) {
 			start_over(p, &rng);
@@ -329,7 +386,36 @@ static uint32_t serve(struct pair *p, const struct vqb_chain *chain)
 		word = ~question(number, i);
 		memcpy(chain->piece[chain->readable + i].base, &word, sizeof(word));
 	}
-	return (uint32_t)chain->write_bytes;
+	return written(number, (uint32_t)chain->write_bytes);
+}
+
+static void serve_one(struct pair *p, const struct vqb_chain *chain)
+{
+	if (vqb_device_put(p->dev, chain->ticket, serve(p, chain)))
+		give_up(p, "put was refused");
+}
+
+/* A chain that waits until those of the next take are put. */
+struct late {
+	struct vqb_chain chain;
+	struct vqb_piece piece[MAX_SEGMENTS];
+	bool waits;
+};
+
+static void serve_late(struct pair *p, struct late *late)
+{
+	if (late->waits)
+		serve_one(p, &late->chain);
+	late->waits = false;
+}
+
+static void make_late(struct late *late, const struct vqb_chain *chain)
+{
+	late->chain = *chain;
+	late->chain.piece = late->piece;
+	for (uint32_t i = 0; i < chain->readable + chain->writable && i < MAX_SEGMENTS; i++)
+		late->piece[i] = chain->piece[i];
+	late->waits = true;
 }
 
 /* Serves and puts the chains of one take, from a random one on round to the one before it. */
@@ -340,8 +426,7 @@ static void serve_all(struct pair *p, struct vqb_chain *chain, uint32_t n, uint6
 	for (uint32_t i = 0; i < n; i++) {
 		struct vqb_chain *c = &chain[(first + i) % n];
 
-		if (vqb_device_put(p->dev, c->ticket, serve(p, c)))
-			give_up(p, "put was refused");
+		serve_one(p, c);
 		if (!draw(rng, 16))
 			vqb_device_expose(p->dev);
 	}
@@ -359,7 +444,7 @@ static void interrupt_if(struct pair *p, uint32_t answer)
  */
 static void stop_and_resume(struct pair *p, uint64_t *rng)
 {
-	struct vqb_ring_at ring = { .features = p->features };
+	struct vqb_ring_at ring = { .features = p->features, .flags = p->mode->flags };
 	struct vqb_chain chain[BATCH];
 	struct vqb_piece piece[PIECES];
 	struct vqb_need need;
@@ -399,6 +484,7 @@ static void *serve_queue(void *arg)
 	struct vqb_piece piece[PIECES];
 	struct pair *p = arg;
 	uint64_t rng = p->mode->size * 104729u + 2;
+	struct late late = { 0 }, next;
 	struct vqb_need need;
 	uint32_t n, answer;
 
@@ -412,17 +498,27 @@ static void *serve_queue(void *arg)
 		if (n) {
 			if (draw(&rng, 2))
 				vqb_device_disarm(p->dev);
-			serve_all(p, chain, n, &rng);
+			next.waits = false;
+			if (!draw(&rng, 4)) /* the oldest one, which holds up the others in order */
+				make_late(&next, &chain[0]);
+			if (n > next.waits)
+				serve_all(p, chain + next.waits, n - next.waits, &rng);
+			serve_late(p, &late);
+			if (next.waits)
+				make_late(&late, &next.chain);
 			if (draw(&rng, 2))
 				interrupt_if(p, vqb_device_publish(p->dev));
 		} else {
+			serve_late(p, &late);
 			answer = turn(p, &rng);
 			interrupt_if(p, answer);
 			if (!(answer & VQB_MORE))
 				sleep_on(p, &p->kick, "the device was not woken");
 		}
-		if (atomic_load(&p->stop))
+		if (atomic_load(&p->stop)) {
+			late.waits = false;
 			stop_and_resume(p, &rng);
+		}
 	}
 	return NULL;
 }
@@ -445,7 +541,9 @@ static void check(int32_t status)
 static void set_up(struct pair *p, struct vqb_memory *map, struct vqb_extent *ram)
 {
 	struct vqb_indirect_policy policy = { .struct_size = sizeof(policy),
-					      .kind = p->mode->policy };
+					      .kind = p->mode->policy == SWITCHING
+							      ? VQB_INDIRECT_ADAPTIVE
+							      : p->mode->policy };
 	uint32_t tables = (p->size + 1) / 2;
 	size_t tables_bytes = VQB_TABLES_BYTES(tables, TABLE_LENGTH);
 	struct vqb_driver_config drv = { .struct_size = sizeof(drv) };
@@ -461,6 +559,7 @@ static void set_up(struct pair *p, struct vqb_memory *map, struct vqb_extent *ra
 
 	drv.ring.size = p->size;
 	drv.ring.features = p->features;
+	drv.ring.flags = p->mode->flags;
 	check(vqb_ring_place(&drv.ring, p->guest, 64));
 	drv.tables = (struct vqb_dma){ .host = p->guest + tables_at,
 				       .addr = GUEST_BASE + tables_at,
@@ -478,6 +577,7 @@ static void set_up(struct pair *p, struct vqb_memory *map, struct vqb_extent *ra
 	};
 	dev.ring.size = p->size;
 	dev.ring.features = p->features;
+	dev.ring.flags = p->mode->flags;
 	dev.memory = map;
 	check(vqb_ring_place_at(&dev.ring, GUEST_BASE, 64));
 	check(vqb_device_init(object(VQB_DEVICE_BYTES(p->size)), VQB_DEVICE_BYTES(p->size), &dev,
@@ -510,7 +610,8 @@ static void tear_down(struct pair *p)
 /* What the counters say is what happened. */
 static void check_counters(const struct pair *p)
 {
-	bool tables = p->mode->policy != VQB_INDIRECT_NEVER && p->mode->size > 1;
+	uint32_t policy = p->mode->policy;
+	bool tables = policy != VQB_INDIRECT_NEVER && p->mode->size > 1;
 	struct vqb_driver_counters drv;
 	struct vqb_device_counters dev;
 
@@ -518,8 +619,12 @@ static void check_counters(const struct pair *p)
 	vqb_device_read_counters(p->dev, &dev);
 	assert_int_equal(drv.requests, p->added);
 	assert_int_equal(drv.completions, p->reaped);
-	assert_int_equal(drv.indirect > 0, tables);
-	assert_int_equal(dev.indirect > 0, tables);
+	if (policy == ALWAYS || policy == NEVER || policy == SWITCHING) {
+		assert_int_equal(drv.indirect > 0, tables);
+		assert_int_equal(dev.indirect > 0, tables);
+	}
+	assert_int_equal(p->switches > 0, policy == SWITCHING);
+	assert_int_equal(p->implied > 0, p->in_order && p->mode->size > 1);
 	assert_true(dev.chains >= p->reaped && dev.chains <= p->added);
 	assert_int_equal(dev.bad_chains, 0);
 	assert_int_equal(p->resets > 0, p->mode->resets > 0);
@@ -536,8 +641,10 @@ static void run(void **state)
 	struct vqb_extent ram;
 	pthread_t driver, device;
 
-	p.features =
-		mode->features | VQB_FEATURE(VQB_F_VERSION_1) | VQB_FEATURE(VQB_F_INDIRECT_DESC);
+	p.features = mode->features | VQB_FEATURE(VQB_F_INDIRECT_DESC);
+	if (!mode->flags)
+		p.features |= VQB_FEATURE(VQB_F_VERSION_1);
+	p.in_order = mode->features & IN_ORDER;
 	p.total = getenv("VQB_LONG") ? DEFAULT_REQUESTS : DEFAULT_REQUESTS / 1000 * mode->share;
 	set_up(&p, &map, &ram);
 	assert_false(pthread_create(&device, NULL, serve_queue, &p));
@@ -554,30 +661,35 @@ static void run(void **state)
 	tear_down(&p);
 }
 
-#define EVENTS VQB_FEATURE(VQB_F_EVENT_IDX)
-#define PLATFORM VQB_FEATURE(VQB_F_ORDER_PLATFORM)
-#define ALWAYS VQB_INDIRECT_ALWAYS
-#define NEVER VQB_INDIRECT_NEVER
-
 static struct mode modes[] = {
-	{ "ring of 1, flags", 1, 0, ALWAYS, 0, 20 },
-	{ "ring of 1, events", 1, EVENTS, ALWAYS, 0, 20 },
-	{ "ring of 2, flags", 2, 0, ALWAYS, 0, 40 },
-	{ "ring of 2, events", 2, EVENTS, ALWAYS, 0, 40 },
-	{ "ring of 4, flags", 4, 0, ALWAYS, 0, 60 },
-	{ "ring of 4, events", 4, EVENTS, ALWAYS, 0, 60 },
-	{ "ring of 128, flags", 128, 0, ALWAYS, 0, 120 },
-	{ "ring of 128, events", 128, EVENTS, ALWAYS, 0, 120 },
-	{ "ring of 32768, flags", 32768, 0, ALWAYS, 0, 120 },
-	{ "ring of 32768, events", 32768, EVENTS, ALWAYS, 0, 60 },
-	{ "ring of 128, flags, direct", 128, 0, NEVER, 0, 60 },
-	{ "ring of 128, events, direct", 128, EVENTS, NEVER, 0, 60 },
-	{ "ring of 128, events, device barriers", 128, EVENTS | PLATFORM, ALWAYS, 0, 60 },
-	{ "ring of 1, events, resets", 1, EVENTS, ALWAYS, 50, 20 },
-	{ "ring of 64, flags, resets", 64, 0, ALWAYS, 500, 40 },
-	{ "ring of 64, events, resets", 64, EVENTS, ALWAYS, 500, 40 },
-	{ "ring of 64, events, direct, resets", 64, EVENTS, NEVER, 500, 40 },
-	{ "ring of 32768, events, resets", 32768, EVENTS, ALWAYS, 2000, 20 },
+	{ "ring of 1, flags", 1, 0, ALWAYS, 0, 20, 0 },
+	{ "ring of 1, events", 1, EVENTS, ALWAYS, 0, 20, 0 },
+	{ "ring of 1, events, in order", 1, EVENTS | IN_ORDER, ALWAYS, 0, 10, 0 },
+	{ "ring of 2, flags", 2, 0, ALWAYS, 0, 40, 0 },
+	{ "ring of 2, events", 2, EVENTS, ALWAYS, 0, 40, 0 },
+	{ "ring of 4, flags", 4, 0, ALWAYS, 0, 40, 0 },
+	{ "ring of 4, events", 4, EVENTS, ALWAYS, 0, 40, 0 },
+	{ "ring of 4, flags, in order", 4, IN_ORDER, ALWAYS, 0, 40, 0 },
+	{ "ring of 8, events, policies", 8, EVENTS, SWITCHING, 0, 40, 0 },
+	{ "ring of 128, flags", 128, 0, ALWAYS, 0, 60, 0 },
+	{ "ring of 128, events", 128, EVENTS, ALWAYS, 0, 60, 0 },
+	{ "ring of 128, events, in order", 128, EVENTS | IN_ORDER, ALWAYS, 0, 60, 0 },
+	{ "ring of 128, flags, in order, policies", 128, IN_ORDER, SWITCHING, 0, 40, 0 },
+	{ "ring of 128, events, policies", 128, EVENTS, SWITCHING, 0, 40, 0 },
+	{ "ring of 128, flags, adaptive", 128, 0, ADAPTIVE, 0, 40, 0 },
+	{ "ring of 32768, flags", 32768, 0, ALWAYS, 0, 70, 0 },
+	{ "ring of 32768, events", 32768, EVENTS, ALWAYS, 0, 40, 0 },
+	{ "ring of 128, flags, direct", 128, 0, NEVER, 0, 40, 0 },
+	{ "ring of 128, events, direct", 128, EVENTS, NEVER, 0, 40, 0 },
+	{ "ring of 128, events, device barriers", 128, EVENTS | PLATFORM, ALWAYS, 0, 40, 0 },
+	{ "ring of 128, events, big-endian", 128, EVENTS, ALWAYS, 0, 40, VQB_RING_BIG_ENDIAN },
+	{ "ring of 1, events, resets", 1, EVENTS, ALWAYS, 50, 20, 0 },
+	{ "ring of 64, flags, resets", 64, 0, ALWAYS, 500, 20, 0 },
+	{ "ring of 64, events, resets", 64, EVENTS, ALWAYS, 500, 20, 0 },
+	{ "ring of 64, events, direct, resets", 64, EVENTS, NEVER, 500, 20, 0 },
+	{ "ring of 64, events, in order, resets", 64, EVENTS | IN_ORDER, ALWAYS, 500, 20, 0 },
+	{ "ring of 64, flags, big-endian, resets", 64, 0, ALWAYS, 500, 20, VQB_RING_BIG_ENDIAN },
+	{ "ring of 32768, events, resets", 32768, EVENTS, ALWAYS, 2000, 20, 0 },
 };
 
 int main(void)
