@@ -165,16 +165,22 @@ static inline uint32_t fuzz_ring_size(struct fuzz_input *in)
 /* Features, one bit of the input for each; bits without one are passed over. */
 static inline uint64_t fuzz_features(struct fuzz_input *in)
 {
-	static const uint8_t bit[] = { VQB_F_INDIRECT_DESC,    VQB_F_EVENT_IDX,
-				       VQB_F_VERSION_1,        VQB_F_ACCESS_PLATFORM,
-				       VQB_F_RING_RESET,       VQB_F_ORDER_PLATFORM,
-				       VQB_F_NOTIFICATION_DATA };
+	static const uint8_t bit[] = { VQB_F_INDIRECT_DESC,     VQB_F_EVENT_IDX,
+				       VQB_F_VERSION_1,         VQB_F_ACCESS_PLATFORM,
+				       VQB_F_RING_RESET,        VQB_F_ORDER_PLATFORM,
+				       VQB_F_NOTIFICATION_DATA, VQB_F_IN_ORDER };
 	uint32_t chosen = fuzz_u16(in);
 	uint64_t features = 0;
 
 	for (uint32_t i = 0; i < sizeof(bit); i++)
 		features |= chosen >> i & 1 ? VQB_FEATURE(bit[i]) : 0;
 	return features;
+}
+
+/* A ring's flags, for a bit of the input: big-endian, where a ring of these features may be. */
+static inline uint32_t fuzz_ring_flags(uint32_t chosen, uint64_t features)
+{
+	return chosen && !(features & VQB_FEATURE(VQB_F_VERSION_1)) ? VQB_RING_BIG_ENDIAN : 0;
 }
 
 #endif

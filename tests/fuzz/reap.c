@@ -44,10 +44,13 @@ struct run {
 	void *object;
 	/* what the driver has to be like */
 	int32_t state;
-	bool event_idx, owed;
+	bool event_idx, in_order, owed;
 	uint32_t next, exposed, decided, cursor, seen;
 	uint32_t free;
-	uint32_t written; /* the device's index */
+	uint32_t next_desc; /* in order: the descriptor that the next chain begins with */
+	uint32_t batch,
+		batch_len; /* in order: requests still to come of one used entry, its length */
+	uint32_t written;  /* the device's index */
 	uint32_t steps;
 	struct vqb_driver_counters count;
 	uint32_t requests, first_out;
@@ -69,9 +72,10 @@ static void ring_free(struct run *r)
 }
 
 /* A ring of memory to the byte. What is in it before the driver comes is not zero. */
-static void ring_make(struct run *r, uint32_t size, uint64_t features)
+static void ring_make(struct run *r, uint32_t size, uint64_t features, uint32_t flags)
 {
 	ring_free(r);
+	raw_big = flags & VQB_RING_BIG_ENDIAN;
 	r->raw.size = size;
 	r->raw.desc = (uint8_t *)fuzz_alloc(VQB_DESC_BYTES(size));
 	r->raw.avail = (uint8_t *)fuzz_alloc(VQB_AVAIL_BYTES(size));
@@ -81,10 +85,24 @@ static void ring_make(struct run *r, uint32_t size, uint64_t features)
 	memset(r->raw.avail, 0x5a, VQB_AVAIL_BYTES(size));
 	memcpy(r->used_copy, r->raw.used, VQB_USED_BYTES(size));
 	r->ring = (struct vqb_ring){ .size = size,
+				     .flags = flags,
 				     .features = features,
 				     .desc = r->raw.desc,
 				     .avail = r->raw.avail,
 				     .used = r->raw.used };
+}
+
+/* Both indices are at `idx`, and the next chain begins with descriptor `desc`. */
+static void ring_attached(struct run *r, uint32_t idx, uint32_t desc)
+{
+	r->event_idx = r->ring.features & VQB_FEATURE(VQB_F_EVENT_IDX);
+	r->in_order = r->ring.features & VQB_FEATURE(VQB_F_IN_ORDER);
+	r->state = VQB_OK;
+	r->owed = true;
+	r->next = r->exposed = r->decided = r->cursor = r->seen = r->written = idx;
+	r->free = r->ring.size;
+	r->next_desc = desc;
+	r->batch = 0;
 }
 
 /* After init or reset with the ring. */
@@ -92,11 +110,7 @@ static void ring_started(struct run *r)
 {
 	uint32_t clear = VQB_USED_BYTES(r->ring.size);
 
-	r->event_idx = r->ring.features & VQB_FEATURE(VQB_F_EVENT_IDX);
-	r->state = VQB_OK;
-	r->owed = true;
-	r->next = r->exposed = r->decided = r->cursor = r->seen = r->written = 0;
-	r->free = r->ring.size;
+	ring_attached(r, 0, 0);
 	memcpy(r->used_copy, r->raw.used, clear);
 	for (uint32_t i = 0; i < clear - (r->event_idx ? 0 : 2); i++)
 		FUZZ_CHECK(!r->raw.used[i]);
@@ -164,6 +178,8 @@ static void check_desc(const struct adding *a, uint32_t i, const uint8_t *desc)
 static void claim_desc(struct run *r, struct request *q, uint32_t at)
 {
 	FUZZ_CHECK(at < r->ring.size && !r->desc_used[at]);
+	FUZZ_CHECK(!r->in_order || at == r->next_desc);
+	r->next_desc = (at + 1) & (r->ring.size - 1);
 	r->desc_used[at] = 1;
 	q->desc[q->descs++] = (uint16_t)at;
 	r->free--;
@@ -364,9 +380,12 @@ static void op_complete(struct run *r)
 {
 	uint32_t how = fuzz_u8(&r->in), out = r->next - r->cursor, id, len = fuzz_len(&r->in);
 	const struct request *q = out ? nth_out(r, (how & 0x0f) % out) : NULL;
+	uint32_t batch = r->in_order && !(how & 0x20) ? how & 0x07 : 0;
 
 	if (!r->raw.size)
 		return;
+	if (r->in_order && !(how & 0x40)) /* the entry where it belongs: that of a whole batch */
+		q = nth_out(r, r->written - r->cursor + batch);
 	if (!q || how >= 0xf0)
 		id = fuzz_u32(&r->in);
 	else
@@ -375,7 +394,7 @@ static void op_complete(struct run *r)
 		len = q->writable;
 	used_poke(r, 4 + 8 * (r->written & (r->raw.size - 1)), id, 4);
 	used_poke(r, 8 + 8 * (r->written & (r->raw.size - 1)), len, 4);
-	r->written++;
+	r->written += 1 + batch;
 	used_poke(r, 2, r->written, 2);
 }
 
@@ -447,13 +466,32 @@ static struct request *next_used(const struct run *r, uint32_t *len)
 	return q && q->position - r->exposed > UINT32_MAX / 2 ? q : NULL;
 }
 
+/* The same in order, where an entry gives back all requests up to its own. */
+static struct request *next_in_order(struct run *r, uint32_t *len)
+{
+	struct request *q;
+
+	if (!r->batch) {
+		q = next_used(r, &r->batch_len);
+		if (!q || q->position - r->cursor >= r->seen - r->cursor)
+			return NULL;
+		r->batch = q->position - r->cursor + 1;
+	}
+	q = r->request + r->first_out; /* nothing behind it came back earlier */
+	*len = --r->batch ? q->writable : r->batch_len;
+	return q;
+}
+
 static void check_done(struct run *r, const struct vqb_done *done, struct request *q, uint32_t len)
 {
 	bool overlong = len > q->writable;
+	uint32_t flags = overlong ? VQB_DONE_OVERLONG : 0;
 
+	if (r->in_order && r->batch)
+		flags = VQB_DONE_IMPLIED;
 	FUZZ_CHECK(done->token == q);
 	FUZZ_CHECK(done->len == (overlong ? q->writable : len));
-	FUZZ_CHECK(done->flags == (overlong ? VQB_DONE_OVERLONG : 0));
+	FUZZ_CHECK(done->flags == flags);
 	r->count.overlong += overlong;
 	r->count.completions++;
 	came_back(r, q);
@@ -481,7 +519,7 @@ static void op_reap(struct run *r)
 
 	FUZZ_CHECK(reaped <= max);
 	while (look(r) && n < max && r->cursor != r->seen) {
-		struct request *q = next_used(r, &len);
+		struct request *q = r->in_order ? next_in_order(r, &len) : next_used(r, &len);
 
 		if (!q) {
 			r->state = VQB_E_BROKEN;
@@ -532,9 +570,19 @@ static void let_go(struct run *r)
 	ring_free(r);
 }
 
+/* May the driver not have this ring? */
+static bool ring_wrong(const struct run *r)
+{
+	const struct vqb_ring *ring = &r->ring;
+
+	return ring->size > r->max_size || ring->zero ||
+	       ring->flags & ~(uint32_t)VQB_RING_BIG_ENDIAN ||
+	       (ring->flags && ring->features & VQB_FEATURE(VQB_F_VERSION_1));
+}
+
 static void op_reset(struct run *r)
 {
-	uint32_t how = fuzz_u8(&r->in), size = fuzz_ring_size(&r->in);
+	uint32_t how = fuzz_u8(&r->in), size = fuzz_ring_size(&r->in), flags;
 	uint64_t features = fuzz_features(&r->in);
 	int32_t wanted = VQB_OK;
 
@@ -545,19 +593,83 @@ static void op_reset(struct run *r)
 	if (r->next != r->cursor)
 		wanted = VQB_E_BUSY;
 	if (!wanted)
-		ring_make(r, size, features);
+		ring_make(r, size, features, how & 4 ? VQB_RING_BIG_ENDIAN : 0);
 	if (!r->raw.size)
 		return;
+	flags = r->ring.flags;
 	if (how & 2)
 		r->ring.flags = 0x80;
-	if (r->ring.flags || r->ring.size > r->max_size)
+	if (ring_wrong(r))
 		wanted = VQB_E_INVALID;
 	FUZZ_CHECK(vqb_driver_reset(r->drv, &r->ring) == wanted);
-	r->ring.flags = 0;
+	r->ring.flags = flags;
 	if (!wanted)
 		ring_started(r);
 	else if (r->next == r->cursor)
 		let_go(r); /* a ring that it was not given is gone, and so is the old one */
+}
+
+/* Another program takes over, with a driver of its own that has no ring yet. */
+static void another(struct run *r)
+{
+	size_t bytes = vqb_driver_size(&r->config);
+
+	free(r->object);
+	r->config.ring = (struct vqb_ring){ 0 };
+	r->config.max_size = r->max_size;
+	r->object = fuzz_object(bytes);
+	FUZZ_CHECK(vqb_driver_init(r->object, bytes, &r->config, &r->drv) == VQB_OK);
+	memset(&r->count, 0, sizeof(r->count));
+	r->next = r->exposed = r->cursor = r->seen = 0;
+	r->state = VQB_E_INVALID;
+}
+
+static void save(const struct run *r, struct vqb_driver_saved *saved)
+{
+	int32_t wanted = r->state;
+
+	if (!wanted && r->next != r->cursor)
+		wanted = VQB_E_BUSY;
+	FUZZ_CHECK(vqb_driver_save(r->drv, saved) == wanted);
+	if (wanted)
+		return;
+	FUZZ_CHECK(saved->avail == (r->cursor & 0xffff) && saved->used == saved->avail);
+	FUZZ_CHECK(saved->desc < r->ring.size && !saved->zero);
+	FUZZ_CHECK(!r->in_order || saved->desc == r->next_desc);
+}
+
+/* What was saved may have been changed, and so may the ring. */
+static void op_save(struct run *r)
+{
+	uint32_t how = fuzz_u8(&r->in), flags = r->ring.flags;
+	struct vqb_driver_saved saved = { 0 };
+	int32_t wanted = VQB_OK;
+
+	save(r, &saved);
+	if (!r->raw.size)
+		return;
+	if (how & 1)
+		saved.desc = (uint16_t)(fuzz_u8(&r->in) + (how & 0x80));
+	if (how & 2)
+		saved.avail = saved.used = (uint16_t)raw_used_idx(&r->raw);
+	if ((how & 0x1c) == 0x04)
+		saved.used ^= fuzz_u8(&r->in);
+	if ((how & 0x1c) == 0x08)
+		saved.zero = fuzz_u8(&r->in);
+	if ((how & 0x1c) == 0x0c)
+		r->ring.flags = 0x80;
+	if (how & 0x20 && r->next == r->cursor)
+		another(r);
+	if (ring_wrong(r) || saved.used != saved.avail || saved.zero || saved.desc >= r->ring.size)
+		wanted = VQB_E_INVALID;
+	else if (r->next != r->cursor)
+		wanted = VQB_E_BUSY;
+	else if (raw_avail_idx(&r->raw) != saved.avail || raw_used_idx(&r->raw) != saved.avail)
+		wanted = VQB_E_INVALID;
+	FUZZ_CHECK(vqb_driver_restore(r->drv, &r->ring, &saved) == wanted);
+	r->ring.flags = flags;
+	if (!wanted)
+		ring_attached(r, saved.avail, saved.desc);
 }
 
 /* ---- what can be asked at any time ---- */
@@ -610,7 +722,7 @@ static void finish(struct run *r)
 	check_all(r);
 	for (uint32_t i = 0; i < r->requests; i++)
 		FUZZ_CHECK(r->request[i].fate == REQUEST_BACK);
-	ring_make(r, r->max_size, 0);
+	ring_make(r, r->max_size, 0, 0);
 	FUZZ_CHECK(vqb_driver_reset(r->drv, &r->ring) == VQB_OK);
 	ring_started(r);
 	check_all(r);
@@ -619,12 +731,18 @@ static void finish(struct run *r)
 /* What can happen at any time, but seldom does. */
 static void op_seldom(struct run *r)
 {
-	if (fuzz_u8(&r->in) % 8 == 7) {
+	switch (fuzz_u8(&r->in) % 8) {
+	case 7:
 		vqb_driver_needs_reset(r->drv);
 		r->state = r->state ? r->state : VQB_E_NEEDS_RESET;
-	} else {
+		break;
+	case 0:
 		vqb_driver_clear_counters(r->drv);
 		memset(&r->count, 0, sizeof(r->count));
+		break;
+	default:
+		op_save(r);
+		break;
 	}
 }
 
@@ -660,6 +778,7 @@ static void pick_tables(struct run *r)
 static int32_t start(struct run *r, struct fuzz_input config)
 {
 	uint32_t how, kind, size;
+	uint64_t features;
 	int32_t status;
 	size_t bytes;
 
@@ -667,7 +786,8 @@ static int32_t start(struct run *r, struct fuzz_input config)
 	how = fuzz_u8(&r->in);
 	size = fuzz_ring_size(&r->in);
 	r->max_size = how & 1 ? MAX_SIZE : size;
-	ring_make(r, size, fuzz_features(&r->in));
+	features = fuzz_features(&r->in);
+	ring_make(r, size, features, fuzz_ring_flags(how & 16, features));
 	kind = fuzz_u8(&r->in);
 	r->policy = (struct vqb_indirect_policy){ .struct_size = sizeof(r->policy), .kind = kind };
 	r->config = (struct vqb_driver_config){ .struct_size = sizeof(r->config),
