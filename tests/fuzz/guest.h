@@ -3,7 +3,9 @@
  * guest.h: guest memory for the device to be fuzzed over: regions with holes between them, one that
  * ends at 2^64, some that adjoin in the guest and lie apart in the host, and a hook that hands
  * memory out few bytes at a time. What an address means can also be asked without the library
- * (guest_find), and there is a second copy of everything, to see what the library has written.
+ * (guest_find), and there is a second copy of everything, to see what the library has written. A
+ * third one is what a migration would have sent, if the map has a log: what was written is sent when
+ * the log is told of it, so that all must be the same in the end.
  */
 #ifndef TESTS_FUZZ_GUEST_H
 #define TESTS_FUZZ_GUEST_H
@@ -55,7 +57,7 @@ static const struct {
 
 struct guest_block {
 	uint8_t *memory; /* as allocated */
-	uint8_t *host, *copy;
+	uint8_t *host, *copy, *sent;
 	size_t len;
 };
 
@@ -71,15 +73,15 @@ struct guest {
 	struct guest_view view[2];
 	const struct guest_view *now;
 	uint32_t step;  /* bytes that the hook hands out at a time */
-	uint32_t wrong; /* which of the hook's answers are no good; 0: none */
+	uint32_t wrong; /* which of the hooks' answers are no good; 0: none */
 	uint32_t work;  /* look-ups by guest_find, so that no input takes for ever */
 };
 
 /* ---- what an address means ---- */
 
 struct guest_place {
-	uint8_t *host, *copy; /* the copy is NULL in GUEST_WIDE */
-	uint64_t avail;       /* bytes from there on that one extent has; 0: not mapped */
+	uint8_t *host, *copy, *sent; /* but for the first, NULL in GUEST_WIDE */
+	uint64_t avail;              /* bytes from there on that one extent has; 0: not mapped */
 };
 
 static inline bool guest_mapped(enum guest_map kind, unsigned region)
@@ -150,6 +152,7 @@ static inline struct guest_place guest_find(struct guest *g, uint64_t addr, uint
 	block = guest_block(g, g->now->kind, (unsigned)region);
 	place.host = block->host + (size_t)offset;
 	place.copy = block->copy ? block->copy + (size_t)offset : NULL;
+	place.sent = block->sent ? block->sent + (size_t)offset : NULL;
 	return place;
 }
 
@@ -181,7 +184,7 @@ static inline void guest_write(struct guest *g, uint64_t addr, const void *from,
 		struct guest_place place = guest_find(g, addr + i, 0);
 
 		if (place.copy)
-			*place.host = *place.copy = byte[i];
+			*place.host = *place.copy = *place.sent = byte[i];
 	}
 }
 
@@ -212,6 +215,61 @@ static inline bool guest_as_copied(const struct guest *g)
 			return false;
 	}
 	return true;
+}
+
+/* ---- the log, and what it is told of ---- */
+
+static inline void guest_send_all(struct guest *g)
+{
+	for (unsigned i = 0; i < GUEST_BLOCKS; i++) {
+		if (g->block[i].sent)
+			memcpy(g->block[i].sent, g->block[i].host, g->block[i].len);
+	}
+}
+
+static inline bool guest_all_sent(const struct guest *g)
+{
+	for (unsigned i = 0; i < GUEST_BLOCKS; i++) {
+		const struct guest_block *b = &g->block[i];
+
+		if (b->sent && memcmp(b->host, b->sent, b->len))
+			return false;
+	}
+	return true;
+}
+
+static inline void guest_log(void *context, uint64_t addr, uint64_t len)
+{
+	struct guest *g = (struct guest *)context;
+	int region = guest_region_of(addr);
+	const struct guest_block *b;
+	uint64_t offset;
+
+	if (len == UINT64_MAX) {
+		guest_send_all(g);
+		return;
+	}
+	FUZZ_CHECK(region >= 0 && guest_mapped(g->now->kind, (unsigned)region));
+	FUZZ_CHECK(guest_region[region].access & VQB_WRITE);
+	offset = addr - guest_region[region].addr;
+	FUZZ_CHECK(len && len <= guest_region[region].len - offset);
+	b = guest_block(g, g->now->kind, (unsigned)region);
+	if (b->sent)
+		memcpy(b->sent + (size_t)offset, b->host + (size_t)offset, (size_t)len);
+}
+
+/* The device writes one byte of a buffer. */
+static inline void guest_work(struct guest *g, uint8_t *host)
+{
+	for (unsigned i = 0; i < GUEST_BLOCKS; i++) {
+		const struct guest_block *b = &g->block[i];
+		size_t offset = (uintptr_t)host - (uintptr_t)b->host;
+
+		if (!b->copy || offset >= b->len)
+			continue;
+		b->host[offset] ^= 0x81;
+		b->copy[offset] = b->host[offset];
+	}
 }
 
 /* An address that is worth something: in a region, about its ends, or any. */
@@ -277,8 +335,55 @@ static inline int32_t guest_translate(void *context, uint64_t addr, uint32_t acc
 	return VQB_OK;
 }
 
-/* The view that is not in use, made to be of `kind`. */
-static inline struct guest_view *guest_view(struct guest *g, enum guest_map kind,
+/* An answer that does not have the host address, or may not be written. */
+static inline int32_t guest_mislocated(struct vqb_extent *e, uint32_t kind)
+{
+	switch (kind % 5) {
+	case 0:
+		return VQB_E_FAULT;
+	case 1:
+		e->len = 0;
+		return VQB_OK;
+	case 2:
+		e->host = NULL;
+		return VQB_OK;
+	case 3:
+		e->host = (char *)e->host + e->len;
+		return VQB_OK;
+	default:
+		e->access = VQB_READ;
+		return VQB_OK;
+	}
+}
+
+static inline int32_t guest_locate(void *context, const void *host, struct vqb_extent *out)
+{
+	const struct guest *g = (const struct guest *)context;
+	enum guest_map kind = g->now->kind;
+
+	for (unsigned i = 0; i < GUEST_REGIONS; i++) {
+		const struct guest_block *b = guest_block(g, kind, i);
+		uint64_t offset = (uintptr_t)host - (uintptr_t)b->host, left;
+		uint32_t step = guest_step(g, i);
+
+		if (!guest_mapped(kind, i) || !guest_hooked(kind, i) ||
+		    offset >= guest_region[i].len)
+			continue;
+		offset -= offset % step;
+		left = guest_region[i].len - offset;
+		*out = (struct vqb_extent){ .addr = guest_region[i].addr + offset,
+					    .len = left < step ? left : step,
+					    .host = b->host + (size_t)offset,
+					    .access = guest_region[i].access };
+		if (g->wrong & 0x40 && offset / step % 8 == g->wrong / 8 % 8)
+			return guest_mislocated(out, (uint32_t)(offset / step) / 8 + g->wrong);
+		return VQB_OK;
+	}
+	return VQB_E_FAULT;
+}
+
+/* The view that is not in use, made to be of `kind`, with a log or without. */
+static inline struct guest_view *guest_view(struct guest *g, enum guest_map kind, bool log,
 					    uint32_t generation)
 {
 	struct guest_view *v = &g->view[g->now == &g->view[0]];
@@ -292,7 +397,7 @@ static inline struct guest_view *guest_view(struct guest *g, enum guest_map kind
 						      guest_block(g, kind, i)->host,
 						      guest_region[i].access, 0 };
 	}
-	if (kind == GUEST_MAP_WRONG)
+	if (kind == GUEST_MAP_WRONG && !log)
 		v->extent[1].addr--;
 	v->memory = (struct vqb_memory){ .struct_size = sizeof(v->memory),
 					 .generation = generation,
@@ -300,6 +405,10 @@ static inline struct guest_view *guest_view(struct guest *g, enum guest_map kind
 					 .sorted = n ? v->extent : NULL,
 					 .translate = guest_translate,
 					 .context = g };
+	if (log)
+		v->memory.log = guest_log;
+	if (log && kind != GUEST_MAP_WRONG)
+		v->memory.locate = guest_locate;
 	return v;
 }
 
@@ -320,8 +429,9 @@ static inline void guest_make(struct guest *g, uint32_t step, uint32_t wrong)
 		b->memory = (uint8_t *)fuzz_alloc(b->len + guest_region[region].shift);
 		b->host = b->memory + guest_region[region].shift;
 		b->copy = (uint8_t *)fuzz_alloc(b->len);
+		b->sent = (uint8_t *)fuzz_alloc(b->len);
 	}
-	g->now = guest_view(g, GUEST_MAP_ALL, 1);
+	g->now = guest_view(g, GUEST_MAP_ALL, false, 1);
 }
 
 static inline void guest_free(struct guest *g)
@@ -329,6 +439,7 @@ static inline void guest_free(struct guest *g)
 	for (unsigned i = 0; i < GUEST_BLOCKS; i++) {
 		free(g->block[i].memory);
 		free(g->block[i].copy);
+		free(g->block[i].sent);
 	}
 }
 

@@ -21,8 +21,18 @@ enum {
 
 #define RING_AT UINT64_C(0x10000)
 
+/* In order: what became of a chain that the driver does not see yet. */
+enum fate {
+	FATE_NONE, /* out, or the driver's */
+	FATE_BAD,  /* out, and a bad one */
+	FATE_FULL, /* put, written to its last byte */
+	FATE_PUT,  /* put otherwise */
+};
+
 struct lent {
 	bool out;
+	enum fate fate;
+	uint32_t written;
 	struct vqb_ticket ticket;
 	uint64_t writable;
 	uint32_t generation;
@@ -34,7 +44,7 @@ struct model {
 	struct vqb_ring_at ring;
 	struct guest_place desc, avail, used;
 	struct chain_rules rules;
-	bool event_idx, owed;
+	bool event_idx, in_order, owed;
 	uint32_t next, exposed, decided, cursor, seen;
 	struct vqb_ticket order[MAX_SIZE];
 	struct lent lent[MAX_SIZE];
@@ -64,7 +74,7 @@ static void model_let_go(struct model *m)
 	m->state = VQB_E_INVALID;
 	m->next = m->exposed = m->decided = m->cursor = m->seen = 0;
 	for (uint32_t i = 0; i < MAX_SIZE; i++)
-		m->lent[i].out = false;
+		m->lent[i] = (struct lent){ 0 };
 }
 
 /* Finds the parts of a ring. Those of the model are changed only if all are found. */
@@ -89,8 +99,9 @@ static int32_t model_resolve(struct run *r, const struct vqb_ring_at *ring)
 
 static bool ring_wrong(const struct run *r, const struct vqb_ring_at *ring)
 {
-	return ring->size > r->max_size || ring->flags || ring->zero || ring->desc % 16 ||
-	       ring->avail % 2 || ring->used % 4;
+	return ring->size > r->max_size || ring->flags & ~(uint32_t)VQB_RING_BIG_ENDIAN ||
+	       (ring->flags && ring->features & VQB_FEATURE(VQB_F_VERSION_1)) || ring->zero ||
+	       ring->desc % 16 || ring->avail % 2 || ring->used % 4;
 }
 
 static int32_t model_start(struct run *r, const struct vqb_ring_at *ring, uint16_t idx)
@@ -107,6 +118,8 @@ static int32_t model_start(struct run *r, const struct vqb_ring_at *ring, uint16
 	if (status)
 		return status;
 	m->ring = *ring;
+	raw_big = ring->flags & VQB_RING_BIG_ENDIAN;
+	m->in_order = ring->features & VQB_FEATURE(VQB_F_IN_ORDER);
 	m->rules.size = ring->size;
 	m->rules.limit = r->config.max_chain ? r->config.max_chain : ring->size;
 	m->rules.max_pieces = r->config.max_pieces ? r->config.max_pieces : UINT32_MAX;
@@ -135,21 +148,60 @@ static void model_store(struct model *m, uint32_t offset, uint64_t v, unsigned b
 	poke(m->used.copy + offset, v, bytes);
 }
 
-static void model_put(struct model *m, uint32_t head, uint32_t written)
+static void model_used(struct model *m, uint32_t position, uint32_t head, uint32_t written)
 {
-	uint32_t at = 4 + 8 * (m->next & (m->ring.size - 1));
+	uint32_t at = 4 + 8 * (position & (m->ring.size - 1));
 
 	model_store(m, at, head, 4);
 	model_store(m, at + 4, written, 4);
-	m->next++;
-	m->lent[head].out = false;
-	m->count.completions++;
+}
+
+static struct lent *model_taken(struct model *m, uint32_t position)
+{
+	return &m->lent[model_order(m, position)->head];
+}
+
+static void model_put(struct model *m, uint32_t head, uint32_t written)
+{
+	struct lent *lent = &m->lent[head];
+	bool full = lent->fate != FATE_BAD && written == lent->writable;
+
+	lent->out = false;
+	if (!m->in_order) {
+		model_used(m, m->next++, head, written);
+		m->count.completions++;
+		return;
+	}
+	lent->fate = full ? FATE_FULL : FATE_PUT;
+	lent->written = written;
+	while (m->next != m->cursor && model_taken(m, m->next)->fate >= FATE_FULL) {
+		m->next++;
+		m->count.completions++;
+	}
+}
+
+/* One entry for chains that are written in full and the one behind them, where the first lies. */
+static void model_batches(struct model *m)
+{
+	uint32_t first = m->exposed;
+
+	for (uint32_t i = m->exposed; i != m->next; i++) {
+		struct lent *lent = model_taken(m, i);
+
+		if (lent->fate != FATE_FULL || i + 1 == m->next) {
+			model_used(m, first, model_order(m, i)->head, lent->written);
+			first = i + 1;
+		}
+		lent->fate = FATE_NONE;
+	}
 }
 
 static void model_expose(struct model *m)
 {
 	if (m->exposed == m->next)
 		return;
+	if (m->in_order)
+		model_batches(m);
 	model_store(m, 2, m->next, 2);
 	m->exposed = m->next;
 	m->owed |= m->exposed - m->decided >= 65535;
@@ -199,7 +251,7 @@ static int32_t model_look(struct model *m)
 static int32_t model_head(struct model *m, uint32_t *head)
 {
 	*head = (uint32_t)peek(m->avail.host + 4 + 2 * (size_t)(m->cursor & (m->ring.size - 1)), 2);
-	if (*head >= m->ring.size || m->lent[*head].out)
+	if (*head >= m->ring.size || m->lent[*head].out || m->lent[*head].fate)
 		return m->state = VQB_E_BROKEN;
 	return VQB_OK;
 }
@@ -213,7 +265,10 @@ static void model_consume(struct run *r, uint32_t head, struct vqb_ticket ticket
 	for (uint32_t i = 0; i < r->tickets; i++)
 		FUZZ_CHECK(r->ticket[i].seq != ticket.seq);
 	r->ticket[r->tickets++] = ticket;
-	m->lent[head] = (struct lent){ true, ticket, writable, r->guest.now->memory.generation };
+	m->lent[head] = (struct lent){ .out = true,
+				       .ticket = ticket,
+				       .writable = writable,
+				       .generation = r->guest.now->memory.generation };
 	*model_order(m, m->cursor++) = ticket;
 	m->count.chains++;
 }
@@ -225,6 +280,7 @@ static void check_bad(struct run *r, const struct vqb_chain *chain, uint32_t hea
 	FUZZ_CHECK(!chain->readable && !chain->writable);
 	FUZZ_CHECK(!chain->read_bytes && !chain->write_bytes);
 	model_consume(r, head, chain->ticket, 0);
+	r->m.lent[head].fate = r->m.in_order ? FATE_BAD : FATE_NONE;
 	r->m.count.bad_chains++;
 }
 
@@ -319,6 +375,23 @@ static uint64_t descriptors_read(const struct run *r)
 
 /* ---- operations of the device ---- */
 
+/* The device writes to what it has taken, and says so. */
+static void work(struct run *r, const struct vqb_chain *chain, uint64_t written)
+{
+	const struct vqb_piece *piece = chain->piece + chain->readable;
+	uint64_t left = written;
+
+	for (uint32_t i = 0; i < chain->writable && left; i++) {
+		uint64_t n = piece[i].len < left ? piece[i].len : left;
+
+		guest_work(&r->guest, (uint8_t *)piece[i].base);
+		if (n > 1)
+			guest_work(&r->guest, (uint8_t *)piece[i].base + (size_t)n - 1);
+		left -= n;
+	}
+	vqb_device_log(r->dev, piece, chain->writable, written);
+}
+
 static void op_take(struct run *r)
 {
 	struct taking t = { .max = fuzz_below(&r->in, MAX_TAKE), .room = fuzz_u8(&r->in) };
@@ -332,6 +405,13 @@ static void op_take(struct run *r)
 	most = walked * ((uint64_t)r->m.rules.limit + r->m.rules.size);
 	FUZZ_CHECK(descriptors_read(r) - before <= most);
 	check_take(r, &t);
+	for (uint32_t i = 0; i < t.taken && vqb_device_logs(r->dev); i++) {
+		uint64_t n = fuzz_count(&r->in);
+
+		if (!t.chain[i].status)
+			work(r, &t.chain[i],
+			     n < t.chain[i].write_bytes ? n : t.chain[i].write_bytes);
+	}
 	free(t.chain);
 	free(t.piece);
 }
@@ -415,7 +495,7 @@ static void op_untake(struct run *r)
 	FUZZ_CHECK(vqb_device_untake(r->dev, ticket) == wanted);
 	if (wanted)
 		return;
-	lent->out = false;
+	*lent = (struct lent){ 0 };
 	r->m.cursor--;
 	r->m.count.untaken++;
 }
@@ -482,6 +562,35 @@ static void op_notify(struct run *r)
 
 /* ---- starting over ---- */
 
+/* Entries that the driver was not shown yet are not logged, and never will be if it isn't. */
+static void forgive(struct run *r)
+{
+	const struct model *m = &r->m;
+
+	for (uint32_t i = m->exposed; i != m->next && m->state != VQB_E_INVALID; i++) {
+		uint32_t at = 4 + 8 * (i & (m->ring.size - 1));
+
+		memcpy(m->used.sent + at, m->used.host + at, 8);
+	}
+}
+
+/* Has all else been logged after it was written? */
+static bool logged(struct run *r)
+{
+	const struct model *m = &r->m;
+	uint8_t sent[VQB_USED_BYTES(MAX_SIZE)];
+	size_t bytes = m->state == VQB_E_INVALID ? 0 : VQB_USED_BYTES(m->ring.size);
+	bool all;
+
+	if (bytes)
+		memcpy(sent, m->used.sent, bytes);
+	forgive(r);
+	all = guest_all_sent(&r->guest);
+	if (bytes)
+		memcpy(m->used.sent, sent, bytes);
+	return all;
+}
+
 static uint64_t pick_part(struct run *r, uint64_t otherwise)
 {
 	uint64_t addr = guest_pick(&r->in);
@@ -511,6 +620,9 @@ static struct vqb_ring_at pick_ring(struct run *r)
 		ring.used &= ~UINT64_C(3);
 	}
 	ring.flags = (how & 0xf0) == 0x10 ? 0x80 : 0;
+	if ((how & 0xc0) == 0xc0)
+		ring.flags =
+			how & 0x20 ? VQB_RING_BIG_ENDIAN : fuzz_ring_flags(true, ring.features);
 	ring.zero = (how & 0xf0) == 0x20;
 	return ring;
 }
@@ -532,6 +644,7 @@ static void op_reset(struct run *r)
 		break;
 	}
 	none |= !ring.size;
+	forgive(r);
 	status = vqb_device_reset(r->dev, none ? NULL : &ring);
 	FUZZ_CHECK(status == model_start(r, none ? NULL : &ring, 0));
 	r->offered = 0;
@@ -566,6 +679,7 @@ static void op_restore(struct run *r)
 		ring = pick_ring(r);
 	if (!ring.size)
 		return;
+	forgive(r);
 	if ((uint16_t)(saved.avail - saved.used) > ring.size) {
 		model_let_go(&r->m);
 		wanted = VQB_E_INVALID;
@@ -579,11 +693,13 @@ static void op_restore(struct run *r)
 static void op_set_memory(struct run *r)
 {
 	struct guest *g = &r->guest;
-	const struct guest_view *old = g->now;
-	enum guest_map kind = (enum guest_map)fuzz_below(&r->in, GUEST_MAPS);
-	const struct guest_view *view = guest_view(g, kind, old->memory.generation + 1);
+	const struct guest_view *old = g->now, *view;
+	uint32_t how = fuzz_u8(&r->in);
+	enum guest_map kind = (enum guest_map)(how % GUEST_MAPS);
 	int32_t wanted = VQB_OK;
 
+	view = guest_view(g, kind, how & 0x40, old->memory.generation + 1);
+	forgive(r);
 	g->now = view;
 	if (kind == GUEST_MAP_WRONG)
 		wanted = VQB_E_INVALID;
@@ -592,6 +708,8 @@ static void op_set_memory(struct run *r)
 	FUZZ_CHECK(vqb_device_set_memory(r->dev, &view->memory) == wanted);
 	if (wanted)
 		g->now = old;
+	else if (!old->memory.log)
+		guest_send_all(g);
 }
 
 /* ---- operations of the driver ---- */
@@ -716,6 +834,10 @@ static void check_all(struct run *r)
 	struct vqb_reason why = { 0 };
 
 	FUZZ_CHECK(guest_as_copied(&r->guest));
+	FUZZ_CHECK(vqb_device_logs(r->dev) == (r->guest.now->memory.log ? 1 : 0));
+	FUZZ_CHECK(!vqb_device_logs(r->dev) || logged(r));
+	for (uint32_t i = m->next; m->in_order && i != m->cursor; i++)
+		out += !model_taken(&r->m, i)->out; /* put, and held back */
 	for (uint32_t i = 0; i < MAX_SIZE; i++) {
 		if (!m->lent[i].out)
 			continue;
@@ -783,8 +905,9 @@ static int32_t start(struct run *r, struct fuzz_input config)
 	r->config = (struct vqb_device_config){ .struct_size = sizeof(r->config),
 						.max_chain = fuzz_count(&r->in),
 						.max_pieces = fuzz_count(&r->in) };
-	if (how & 1)
-		r->guest.now = guest_view(&r->guest, GUEST_MAP_HOOKED, 1);
+	if (how & 0x11)
+		r->guest.now = guest_view(&r->guest, how & 1 ? GUEST_MAP_HOOKED : GUEST_MAP_ALL,
+					  how & 0x10, 1);
 	r->config.memory = &r->guest.now->memory;
 	r->max_size = MAX_SIZE;
 	r->m.ring = pick_ring(r);
@@ -814,6 +937,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct fuzz_input in = { data, data + size };
 
 	memset(r, 0, offsetof(struct run, chain));
+	raw_big = 0;
 	r->tickets = r->offered = r->steps = 0;
 	r->saved = (struct vqb_device_saved){ 0 };
 	if (!start(r, fuzz_cut(&in, CONFIG))) {
