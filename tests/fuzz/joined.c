@@ -7,7 +7,8 @@
  * what was added, in that order; what is reaped is what was put; nobody sleeps while there is
  * something to do. From then on each has to keep what it promises by itself: each token and each
  * ticket once, no length beyond what was lent, no piece outside guest memory. Starting over on both
- * ends mends the ring, and with it the understanding.
+ * ends mends the ring, and with it the understanding. A device with a tracking area may be killed
+ * after any operation: the next one takes again what its driver has not got back.
  */
 #include <vqblk/device.h>
 #include <vqblk/driver.h>
@@ -49,7 +50,8 @@ struct run {
 	struct fuzz_input in;
 	uint32_t max_size;
 	struct vqb_layout layout;
-	uint8_t *block, *tables, *data[2];
+	uint8_t *block, *tables, *data[2], *area; /* of tracking, or NULL */
+	struct vqb_device_config dev_config;
 	struct vqb_extent extent[4];
 	struct vqb_memory memory;
 	struct vqb_ring ring;
@@ -61,13 +63,31 @@ struct run {
 	bool dev_asleep, drv_asleep;   /* told to wait, and not notified since */
 	uint32_t added, back, exposed; /* by the driver; all of this life of the ring */
 	uint32_t taken, put, put_exposed;
+	uint32_t again; /* taken once, by a device that stopped since */
 	uint32_t first; /* request of this life */
 	uint32_t requests;
-	uint16_t put_order[MAX_REQUESTS];
+	uint16_t put_order[MAX_REQUESTS], take_order[MAX_REQUESTS];
 	struct held held[MAX_SIZE];
 	uint32_t last_seq;
 	struct request request[MAX_REQUESTS];
 };
+
+static bool in_order(const struct run *r)
+{
+	return r->ring.features & VQB_FEATURE(VQB_F_IN_ORDER);
+}
+
+/* Requests that were put and have nothing in front of them: what the device can show. */
+static uint32_t showable(const struct run *r)
+{
+	uint32_t n = 0;
+
+	if (!in_order(r) || r->spoilt)
+		return r->put;
+	while (r->first + n < r->requests && r->request[r->first + n].fate >= REQUEST_PUT)
+		n++;
+	return n;
+}
 
 /* ---- the driver ---- */
 
@@ -172,9 +192,14 @@ static void check_done(struct run *r, const struct vqb_done *done)
 	FUZZ_CHECK(q->fate != REQUEST_NONE && q->fate != REQUEST_BACK);
 	FUZZ_CHECK(done->len <= q->write_bytes);
 	if (!r->spoilt) {
+		uint32_t i = in_order(r) ? r->first + r->back : r->put_order[r->back];
+
 		FUZZ_CHECK(q->fate == REQUEST_PUT);
-		FUZZ_CHECK(q == &r->request[r->put_order[r->back]]);
-		FUZZ_CHECK(done->len == q->written && !done->flags);
+		FUZZ_CHECK(q == &r->request[i]);
+		FUZZ_CHECK(done->len == q->written);
+		if (!in_order(r) || done->len < q->write_bytes)
+			FUZZ_CHECK(!done->flags);
+		FUZZ_CHECK(!(done->flags & ~(uint32_t)VQB_DONE_IMPLIED));
 	}
 	q->fate = REQUEST_BACK;
 	r->back++;
@@ -228,11 +253,15 @@ static void work(struct run *r, const struct vqb_chain *chain)
 /* Nothing is spoilt: the chain is the next request, byte for byte. */
 static void check_understood(struct run *r, const struct vqb_chain *chain)
 {
-	struct request *q = &r->request[r->first + r->taken];
+	struct request *q = &r->request[r->first];
 	uint64_t done = 0;
 	uint32_t s = 0;
 
-	FUZZ_CHECK(r->taken < r->exposed);
+	/* Mostly the one behind the last; what a killed device had taken may be anywhere. */
+	while (q < &r->request[r->requests] && q->fate != REQUEST_ADDED)
+		q++;
+	FUZZ_CHECK(r->taken < r->exposed && q < &r->request[r->requests]);
+	r->take_order[r->taken] = (uint16_t)(q - r->request);
 	FUZZ_CHECK(chain->status == VQB_OK);
 	for (uint32_t i = 0; i < chain->readable + chain->writable; i++) {
 		const struct vqb_piece *piece = &chain->piece[i];
@@ -352,7 +381,7 @@ static void op_untake(struct run *r)
 
 	if (r->spoilt || !r->taken)
 		return;
-	q = &r->request[r->first + r->taken - 1];
+	q = &r->request[r->take_order[r->taken - 1]];
 	if (q->fate != REQUEST_TAKEN)
 		return;
 	FUZZ_CHECK(vqb_device_untake(r->dev, r->held[q->head].ticket) == VQB_OK);
@@ -372,9 +401,9 @@ static void op_device_publish(struct run *r)
 		answer = vqb_device_turn(r->dev);
 	else
 		vqb_device_expose(r->dev);
-	r->put_exposed = r->put;
+	r->put_exposed = showable(r);
 	if (!r->spoilt)
-		FUZZ_CHECK(vqb_driver_pending(r->drv) == r->put - r->back);
+		FUZZ_CHECK(vqb_driver_pending(r->drv) == r->put_exposed - r->back);
 	if (how == 1)
 		r->dev_asleep = !(answer & VQB_MORE);
 	if (how < 2)
@@ -392,21 +421,93 @@ static void op_device_arm(struct run *r)
 		FUZZ_CHECK(!vqb_device_pending(r->dev));
 }
 
-/* The map changes its number, or its device is stopped and goes on. */
-static void op_device_move(struct run *r)
+/* What the device had taken, and its driver has not got back, is taken again. */
+static void resubmit(struct run *r)
 {
-	struct vqb_device_saved saved;
+	for (uint32_t i = 0; i < r->put - r->put_exposed && !in_order(r) && !r->spoilt; i++)
+		r->request[r->put_order[r->put_exposed + i]].fate = REQUEST_TAKEN;
+	for (uint32_t i = r->first; i < r->requests && !r->spoilt; i++) {
+		struct request *q = &r->request[i];
 
-	if (fuzz_u8(&r->in) & 1) {
-		r->memory.generation++;
-		FUZZ_CHECK(vqb_device_set_memory(r->dev, &r->memory) == VQB_OK);
-		return;
+		if (q->fate == REQUEST_TAKEN ||
+		    (in_order(r) && q->fate == REQUEST_PUT && i - r->first >= r->put_exposed))
+			q->fate = REQUEST_ADDED;
 	}
+	memset(r->held, 0, sizeof(r->held));
+	r->again = r->again > r->taken ? r->again : r->taken;
+	r->taken = r->put = r->put_exposed;
+	r->dev_asleep = false;
+}
+
+static void make_device(struct run *r)
+{
+	size_t bytes = vqb_device_size(&r->dev_config);
+
+	FUZZ_CHECK(bytes && bytes <= VQB_DEVICE_BYTES(r->max_size));
+	free(r->dev_object);
+	r->dev_object = fuzz_object(bytes);
+	FUZZ_CHECK(vqb_device_init(r->dev_object, bytes, &r->dev_config, &r->dev) == VQB_OK);
+	r->last_seq = 0;
+}
+
+/* Without a ring at first: what a device without one may refuse is not known then. */
+static void op_kill(struct run *r)
+{
+	struct vqb_device_saved saved = { 0 };
+	int32_t status;
+
+	r->dev_config.ring.size = 0;
+	r->dev_config.max_size = r->max_size;
+	make_device(r);
+	status = vqb_device_restore(r->dev, &r->ring_at, &saved);
+	FUZZ_CHECK(!status || (r->spoilt && status == VQB_E_INVALID));
+	resubmit(r);
+}
+
+static void op_device_save(struct run *r)
+{
+	uint32_t taken = r->again > r->taken ? r->again : r->taken;
+	struct vqb_device_saved saved;
+	int32_t status;
+
 	if (vqb_device_save(r->dev, &saved))
 		return;
-	FUZZ_CHECK(saved.avail == saved.used);
-	FUZZ_CHECK(vqb_device_restore(r->dev, &r->ring_at, &saved) == VQB_OK);
-	r->dev_asleep = false;
+	FUZZ_CHECK(r->area || saved.avail == saved.used);
+	if (!r->spoilt)
+		FUZZ_CHECK((uint16_t)(saved.avail - saved.used) == taken - r->put_exposed);
+	status = vqb_device_restore(r->dev, &r->ring_at, &saved);
+	FUZZ_CHECK(!status || (r->area && r->spoilt && status == VQB_E_INVALID));
+	resubmit(r);
+}
+
+static void op_driver_save(struct run *r)
+{
+	struct vqb_driver_saved saved;
+	int32_t status;
+
+	if (vqb_driver_save(r->drv, &saved))
+		return;
+	FUZZ_CHECK(r->added == r->back);
+	status = vqb_driver_restore(r->drv, &r->ring, &saved);
+	FUZZ_CHECK(!status || (r->spoilt && status == VQB_E_INVALID));
+	r->drv_asleep = false;
+}
+
+/* The map changes its number, or one end is stopped, or killed, and goes on. */
+static void op_move(struct run *r)
+{
+	uint32_t how = fuzz_u8(&r->in);
+
+	if (how & 1) {
+		r->memory.generation++;
+		FUZZ_CHECK(vqb_device_set_memory(r->dev, &r->memory) == VQB_OK);
+	} else if (how & 2) {
+		op_driver_save(r);
+	} else if (how & 4 && r->area) {
+		op_kill(r);
+	} else {
+		op_device_save(r);
+	}
 }
 
 /* ---- in between ---- */
@@ -452,10 +553,11 @@ static void op_spoil(struct run *r)
 
 /* ---- starting over ---- */
 
-static void place_ring(struct run *r, uint32_t size, uint64_t features)
+static void place_ring(struct run *r, uint32_t size, uint64_t features, uint32_t flags)
 {
-	r->ring = (struct vqb_ring){ .size = size, .features = features };
-	r->ring_at = (struct vqb_ring_at){ .size = size, .features = features };
+	raw_big = flags & VQB_RING_BIG_ENDIAN;
+	r->ring = (struct vqb_ring){ .size = size, .features = features, .flags = flags };
+	r->ring_at = (struct vqb_ring_at){ .size = size, .features = features, .flags = flags };
 	FUZZ_CHECK(vqb_ring_layout(size, 4, &r->layout) == VQB_OK);
 	FUZZ_CHECK(vqb_ring_place(&r->ring, r->block, 4) == VQB_OK);
 	FUZZ_CHECK(vqb_ring_place_at(&r->ring_at, RING_AT, 4) == VQB_OK);
@@ -464,7 +566,7 @@ static void place_ring(struct run *r, uint32_t size, uint64_t features)
 static void fresh(struct run *r)
 {
 	r->spoilt = r->dev_asleep = r->drv_asleep = false;
-	r->added = r->back = r->exposed = r->taken = r->put = r->put_exposed = 0;
+	r->added = r->back = r->exposed = r->taken = r->put = r->put_exposed = r->again = 0;
 	r->first = r->requests;
 	memset(r->held, 0, sizeof(r->held));
 }
@@ -506,7 +608,8 @@ static void op_restart(struct run *r)
 	uint64_t features = fuzz_features(&r->in);
 
 	stop(r);
-	place_ring(r, size < r->max_size ? size : r->max_size, features);
+	place_ring(r, size < r->max_size ? size : r->max_size, features,
+		   fuzz_ring_flags(raw_big != 0, features));
 	FUZZ_CHECK(vqb_driver_reset(r->drv, &r->ring) == VQB_OK);
 	FUZZ_CHECK(vqb_device_reset(r->dev, &r->ring_at) == VQB_OK);
 	fresh(r);
@@ -520,7 +623,12 @@ static void check_all(struct run *r)
 
 	for (uint32_t i = 0; i < MAX_SIZE; i++)
 		out += r->held[i].out;
-	FUZZ_CHECK(vqb_device_in_flight(r->dev) == out);
+	if (!r->spoilt)
+		FUZZ_CHECK(vqb_device_in_flight(r->dev) == r->taken - showable(r));
+	else if (in_order(r)) /* and what is held back */
+		FUZZ_CHECK(vqb_device_in_flight(r->dev) >= out);
+	else
+		FUZZ_CHECK(vqb_device_in_flight(r->dev) == out);
 	FUZZ_CHECK(vqb_driver_in_flight(r->drv) == r->added - r->back);
 	FUZZ_CHECK(vqb_driver_free(r->drv) <= r->ring.size);
 	FUZZ_CHECK(vqb_driver_free(r->drv) + (r->added - r->back) <= r->ring.size);
@@ -536,10 +644,9 @@ static void check_all(struct run *r)
 static void operate(struct run *r)
 {
 	static void (*const op[16])(struct run *) = {
-		op_add,     op_driver_publish, op_take,       op_put,    op_device_publish,
-		op_reap,    op_driver_arm,     op_device_arm, op_untake, op_device_move,
-		op_restart, op_spoil,          op_add,        op_take,   op_put,
-		op_reap,
+		op_add,        op_driver_publish, op_take,   op_put,  op_device_publish, op_reap,
+		op_driver_arm, op_device_arm,     op_untake, op_move, op_restart,        op_spoil,
+		op_add,        op_take,           op_put,    op_reap,
 	};
 
 	op[fuzz_op(&r->in)](r);
@@ -572,6 +679,7 @@ static void free_memory(struct run *r)
 	free(r->tables);
 	free(r->data[0]);
 	free(r->data[1]);
+	free(r->area);
 	free(r->drv_object);
 	free(r->dev_object);
 }
@@ -580,6 +688,7 @@ static void start(struct run *r, struct fuzz_input config)
 {
 	struct vqb_driver_config drv = { .struct_size = sizeof(drv) };
 	struct vqb_device_config dev = { .struct_size = sizeof(dev), .memory = &r->memory };
+	uint64_t features;
 	uint32_t how;
 	size_t bytes;
 
@@ -587,7 +696,8 @@ static void start(struct run *r, struct fuzz_input config)
 	how = fuzz_u8(&r->in);
 	r->max_size = fuzz_ring_size(&r->in);
 	make_memory(r);
-	place_ring(r, r->max_size, fuzz_features(&r->in));
+	features = fuzz_features(&r->in);
+	place_ring(r, r->max_size, features, fuzz_ring_flags(how & 0x10, features));
 	drv.ring = r->ring;
 	drv.max_table = MAX_SEGMENTS;
 	drv.tables = (struct vqb_dma){ r->tables, TABLES_AT, r->extent[1].len };
@@ -600,12 +710,15 @@ static void start(struct run *r, struct fuzz_input config)
 	/* A table may be longer than the ring is, as far as the device is concerned. */
 	dev.max_chain = how & 2 ? MAX_SIZE : 0;
 	dev.ring = r->ring_at;
+	if (how & 0x20) {
+		dev.tracking.bytes = VQB_TRACKING_BYTES(r->max_size);
+		dev.tracking.host = r->area = (uint8_t *)fuzz_alloc(dev.tracking.bytes);
+	}
+	r->dev_config = dev;
 	bytes = vqb_driver_size(&drv);
 	r->drv_object = fuzz_object(bytes);
 	FUZZ_CHECK(vqb_driver_init(r->drv_object, bytes, &drv, &r->drv) == VQB_OK);
-	bytes = vqb_device_size(&dev);
-	r->dev_object = fuzz_object(bytes);
-	FUZZ_CHECK(vqb_device_init(r->dev_object, bytes, &dev, &r->dev) == VQB_OK);
+	make_device(r);
 	fresh(r);
 }
 
