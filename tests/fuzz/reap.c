@@ -13,7 +13,7 @@
 enum {
 	CONFIG = 16,
 	MAX_SIZE = 256,
-	MAX_REQUESTS = 1024, /* in one run */
+	MAX_REQUESTS = 4096, /* in one run */
 	MAX_DONE = 64,
 	MAX_TABLES = 64,
 };
@@ -34,7 +34,9 @@ struct request {
 struct run {
 	struct fuzz_input in;
 	struct vqb_driver_config config;
-	struct vqb_indirect_policy policy;
+	struct vqb_indirect_policy policy; /* of the driver; kind 0, if it has none */
+	uint32_t chosen, asked;            /* the policy's own answer, and whether it was asked */
+	uint64_t clock;
 	struct vqb_ring ring;
 	struct raw_ring raw;
 	uint8_t *used_copy; /* the driver writes there at reset only */
@@ -132,6 +134,104 @@ static uint32_t ahead(const struct run *r)
 	return (raw_used_idx(&r->raw) - r->cursor) & 0xffff;
 }
 
+/* ---- policies ---- */
+
+static uint32_t tables_free(const struct run *r)
+{
+	uint32_t n = 0;
+
+	if (!(r->ring.features & VQB_FEATURE(VQB_F_INDIRECT_DESC)))
+		return 0;
+	for (uint32_t i = 0; i < r->table_count; i++)
+		n += !r->table_used[i];
+	return n;
+}
+
+/* Could `n` segments go through a table? */
+static bool table_fits(const struct run *r, uint32_t n)
+{
+	return n > 1 && n <= r->table_len && r->free && tables_free(r) &&
+	       r->policy.kind != VQB_INDIRECT_NEVER;
+}
+
+static uint32_t policy_choose(void *context, const struct vqb_indirect_load *load)
+{
+	struct run *r = (struct run *)context;
+
+	FUZZ_CHECK(load->segments <= load->free && table_fits(r, load->segments));
+	FUZZ_CHECK(load->size == r->ring.size && load->free == r->free && !load->zero);
+	FUZZ_CHECK(load->in_flight == r->next - r->cursor && load->tables == tables_free(r));
+	r->asked++;
+	return r->chosen;
+}
+
+/* Any clock that does not run backwards. */
+static uint64_t policy_clock(void *context)
+{
+	struct run *r = (struct run *)context;
+	uint32_t how = fuzz_u8(&r->in);
+
+	r->clock += how < 0xf0 ? how : (uint64_t)how << (how & 15) * 3;
+	return r->clock;
+}
+
+/* Half of these are none. */
+static struct vqb_indirect_policy pick_policy(struct run *r)
+{
+	uint32_t how = fuzz_u8(&r->in), value = fuzz_u8(&r->in);
+	struct vqb_indirect_policy policy = { .struct_size = sizeof(policy), .kind = how % 8 };
+
+	policy.context = r;
+	if (policy.kind == VQB_INDIRECT_THRESHOLD)
+		policy.threshold = value % 8;
+	if (policy.kind == VQB_INDIRECT_CUSTOM)
+		policy.choose = policy_choose;
+	if (policy.kind == VQB_INDIRECT_ADAPTIVE && value % 4)
+		policy.clock = policy_clock;
+	policy.zero = (how & 0xf8) == 0x08;
+	if ((how & 0xf8) == 0x10)
+		policy.threshold ^= 1;
+	return policy;
+}
+
+static bool policy_wrong(const struct vqb_indirect_policy *policy)
+{
+	bool threshold = policy->kind == VQB_INDIRECT_THRESHOLD;
+
+	return policy->kind > VQB_INDIRECT_CUSTOM || policy->zero ||
+	       threshold != (policy->threshold != 0);
+}
+
+static void op_policy(struct run *r)
+{
+	struct vqb_indirect_policy policy = pick_policy(r);
+	int32_t wanted = VQB_OK;
+
+	if (policy_wrong(&policy))
+		wanted = VQB_E_INVALID;
+	else if (r->next != r->cursor)
+		wanted = VQB_E_BUSY;
+	FUZZ_CHECK(vqb_driver_set_policy(r->drv, &policy) == wanted);
+	if (!wanted)
+		r->policy = policy;
+}
+
+/* Was a request of `n` segments put into a table, or not, as the policy says? */
+static void check_way(const struct run *r, uint32_t n, bool table)
+{
+	if (!table_fits(r, n) || n > r->free) {
+		FUZZ_CHECK(table == (n > r->free));
+		return;
+	}
+	if (r->policy.kind == VQB_INDIRECT_ALWAYS)
+		FUZZ_CHECK(table);
+	if (r->policy.kind == VQB_INDIRECT_THRESHOLD)
+		FUZZ_CHECK(table == (n >= r->policy.threshold));
+	FUZZ_CHECK(r->asked == (r->policy.kind == VQB_INDIRECT_CUSTOM));
+	if (r->asked)
+		FUZZ_CHECK(table == (r->chosen != 0));
+}
+
 /* ---- adding ---- */
 
 struct adding {
@@ -217,6 +317,7 @@ static void check_added(struct run *r, struct request *q, const struct adding *a
 	*q = (struct request){ .fate = REQUEST_OUT, .head = at, .number = MAX_TABLES };
 	q->position = r->next;
 	q->writable = a->write_bytes > UINT32_MAX ? UINT32_MAX : (uint32_t)a->write_bytes;
+	check_way(r, n, raw_desc_flags(r->raw.desc, at) & RAW_INDIRECT);
 	claim_desc(r, q, at);
 	FUZZ_CHECK(!r->by_head[at]);
 	r->by_head[at] = q;
@@ -246,6 +347,7 @@ static void check_refused(struct run *r, const struct adding *a, int32_t status)
 	switch (status) {
 	case VQB_E_NOSPC:
 		FUZZ_CHECK(!r->state && n > r->free && n <= r->ring.size && r->next != r->cursor);
+		FUZZ_CHECK(!table_fits(r, n));
 		r->count.no_room++;
 		break;
 	case VQB_E_TOOBIG:
@@ -269,23 +371,30 @@ static uint32_t pick_number(struct run *r)
 	return n < 0xe0 ? n % 8 : (n - 0xe0) * 10;
 }
 
+static void add(struct run *r, const struct adding *a)
+{
+	struct request *q = &r->request[r->requests];
+	int32_t status;
+
+	r->asked = 0;
+	status = vqb_driver_add(r->drv, a->seg, a->readable, a->writable, q);
+	if (status)
+		check_refused(r, a, status);
+	else
+		check_added(r, q, a);
+}
+
 static void op_add(struct run *r)
 {
 	struct adding a = { .readable = pick_number(r) };
-	struct request *q = &r->request[r->requests];
-	int32_t status;
 
 	a.writable = pick_number(r);
 	if (r->requests == MAX_REQUESTS)
 		return;
 	pick_segments(r, &a);
-	status = vqb_driver_add(r->drv, a.seg, a.readable, a.writable, q);
-	/* The array is the caller's again: nothing may look at it later. */
-	if (status)
-		check_refused(r, &a, status);
-	else
-		check_added(r, q, &a);
-	free(a.seg);
+	r->chosen = a.readable & 1;
+	add(r, &a);
+	free(a.seg); /* the caller's again: nothing may look at it later */
 }
 
 /* ---- notifying ---- */
@@ -511,9 +620,9 @@ static bool look(struct run *r)
 	return !r->state;
 }
 
-static void op_reap(struct run *r)
+static void reap(struct run *r, uint32_t max)
 {
-	uint32_t max = fuzz_below(&r->in, MAX_DONE), n = 0, len;
+	uint32_t n = 0, len;
 	struct vqb_done *done = (struct vqb_done *)fuzz_alloc(max * sizeof(*done));
 	uint32_t reaped = vqb_driver_reap(r->drv, done, max);
 
@@ -532,6 +641,49 @@ static void op_reap(struct run *r)
 	}
 	FUZZ_CHECK(reaped == n);
 	free(done);
+}
+
+static void op_reap(struct run *r)
+{
+	reap(r, fuzz_below(&r->in, MAX_DONE));
+}
+
+/* The device completes, in order, what it has been shown and has not completed yet. */
+static void complete_all(struct run *r)
+{
+	const struct request *q;
+
+	while (!r->state && r->written != r->exposed) {
+		q = nth_out(r, r->written - r->cursor);
+		if (!q)
+			return;
+		used_poke(r, 4 + 8 * (r->written & (r->raw.size - 1)), q->head, 4);
+		used_poke(r, 8 + 8 * (r->written & (r->raw.size - 1)), q->writable, 4);
+		used_poke(r, 2, ++r->written, 2);
+	}
+}
+
+/* Many requests, so that a policy learns something. */
+static void op_many(struct run *r)
+{
+	uint32_t rounds = 4 * fuzz_below(&r->in, 32), batch = 1 + fuzz_below(&r->in, 32);
+	uint32_t readable = 1 + fuzz_below(&r->in, 6), fewer = fuzz_below(&r->in, 4);
+	struct vqb_segment seg[6];
+	struct adding a = { .seg = seg, .readable = readable };
+
+	for (uint32_t i = 0; i < readable; i++)
+		seg[i] = (struct vqb_segment){ 0x1000 * i, 16, 0 };
+	a.bytes = 16 * (uint64_t)readable;
+	while (rounds-- && !r->state) {
+		for (uint32_t i = 0; i < batch && r->requests < MAX_REQUESTS; i++) {
+			r->chosen = i & 1;
+			add(r, &a);
+		}
+		vqb_driver_expose(r->drv);
+		expose(r);
+		complete_all(r);
+		reap(r, fewer ? batch - batch / (1 + fewer) : MAX_DONE);
+	}
 }
 
 /* ---- starting over ---- */
@@ -617,6 +769,7 @@ static void another(struct run *r)
 	free(r->object);
 	r->config.ring = (struct vqb_ring){ 0 };
 	r->config.max_size = r->max_size;
+	r->config.policy = r->policy.struct_size ? &r->policy : NULL;
 	r->object = fuzz_object(bytes);
 	FUZZ_CHECK(vqb_driver_init(r->object, bytes, &r->config, &r->drv) == VQB_OK);
 	memset(&r->count, 0, sizeof(r->count));
@@ -686,6 +839,10 @@ static void check_counters(struct run *r)
 	FUZZ_CHECK(count.no_room == want->no_room);
 	FUZZ_CHECK(count.completions == want->completions);
 	FUZZ_CHECK(count.overlong == want->overlong);
+	FUZZ_CHECK(count.indirect ==
+		   count.indirect_chosen + count.indirect_whole + count.indirect_no_room);
+	FUZZ_CHECK(count.requests - count.indirect ==
+		   count.direct_single + count.direct_chosen + count.direct_no_table);
 	FUZZ_CHECK(count.notified == want->notified);
 	FUZZ_CHECK(count.suppressed == want->suppressed);
 }
@@ -736,6 +893,14 @@ static void op_seldom(struct run *r)
 		vqb_driver_needs_reset(r->drv);
 		r->state = r->state ? r->state : VQB_E_NEEDS_RESET;
 		break;
+	case 1:
+	case 2:
+		op_policy(r);
+		break;
+	case 3:
+	case 4:
+		op_many(r);
+		break;
 	case 0:
 		vqb_driver_clear_counters(r->drv);
 		memset(&r->count, 0, sizeof(r->count));
@@ -777,7 +942,7 @@ static void pick_tables(struct run *r)
 
 static int32_t start(struct run *r, struct fuzz_input config)
 {
-	uint32_t how, kind, size;
+	uint32_t how, size;
 	uint64_t features;
 	int32_t status;
 	size_t bytes;
@@ -788,12 +953,12 @@ static int32_t start(struct run *r, struct fuzz_input config)
 	r->max_size = how & 1 ? MAX_SIZE : size;
 	features = fuzz_features(&r->in);
 	ring_make(r, size, features, fuzz_ring_flags(how & 16, features));
-	kind = fuzz_u8(&r->in);
-	r->policy = (struct vqb_indirect_policy){ .struct_size = sizeof(r->policy), .kind = kind };
+	r->policy = pick_policy(r);
+	if (policy_wrong(&r->policy))
+		r->policy = (struct vqb_indirect_policy){ 0 };
 	r->config = (struct vqb_driver_config){ .struct_size = sizeof(r->config),
 						.max_size = r->max_size };
-	/* A kind that is none today is no policy. */
-	r->config.policy = kind && kind <= VQB_INDIRECT_NEVER ? &r->policy : NULL;
+	r->config.policy = r->policy.struct_size ? &r->policy : NULL;
 	r->state = VQB_E_INVALID;
 	if (!(how & 2))
 		r->config.ring = r->ring;
