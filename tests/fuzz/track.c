@@ -444,6 +444,18 @@ static void succeed(struct run *r)
 	all_again(r);
 }
 
+/* What the driver can see of a device that has died was logged before. */
+static void check_logged(const struct run *r, uint32_t n)
+{
+	const uint8_t *sent = r->sent + (r->raw.used - r->block);
+
+	for (uint32_t i = 0; i < n && r->memory.log; i++) {
+		size_t at = 4 + 8 * (size_t)((r->shown + i) & (r->size - 1));
+
+		FUZZ_CHECK(!memcmp(sent + at, r->raw.used + at, 8));
+	}
+}
+
 /*
  * A device has died, who knows where. It may have shown what it was about to, and have taken more
  * than it came to tell of.
@@ -452,8 +464,10 @@ static void bury(struct run *r)
 {
 	uint32_t flags = 0;
 
-	if (raw_used_idx(&r->raw) != (r->shown & 0xffff))
+	if (raw_used_idx(&r->raw) != (r->shown & 0xffff)) {
+		check_logged(r, showable(r));
 		show(r);
+	}
 	if (setjmp(r->dead))
 		r->fuse = 0;
 	else
