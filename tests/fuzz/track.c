@@ -556,11 +556,8 @@ static bool area_read(const struct run *r, uint32_t *list, uint32_t *n)
 	if (area_word(r, AREA_FEATURES, 8) || area_word(r, AREA_VERSION, 2) != 1 ||
 	    area_word(r, AREA_SIZE, 2) != r->size || area_word(r, AREA_LAST, 2) >= r->size)
 		return false;
-	for (uint32_t i = 0; i < r->size; i++) {
+	for (uint32_t i = 0; i < r->size; i++)
 		in_flight[i] = area_flag(r, i);
-		if (area_flag(r, i) > 1 || (in_flight[i] && area_counter(r, i) >> 63))
-			return false;
-	}
 	if (!batch_readable(r, batch, in_flight))
 		return false;
 	for (uint32_t i = 0; i < r->size; i++) {
@@ -568,6 +565,8 @@ static bool area_read(const struct run *r, uint32_t *list, uint32_t *n)
 
 		if (!in_flight[i])
 			continue;
+		if (area_flag(r, i) > 1 || area_counter(r, i) >> 63)
+			return false;
 		while (at && area_counter(r, list[at - 1]) > area_counter(r, i)) {
 			list[at] = list[at - 1];
 			at--;
