@@ -456,6 +456,16 @@ static void check_logged(const struct run *r, uint32_t n)
 	}
 }
 
+/* The successor may be killed once while it starts; then another one follows. */
+static void try_to_succeed(struct run *r)
+{
+	if (setjmp(r->dead))
+		r->fuse = 0;
+	else
+		r->fuse = r->next_fuse;
+	succeed(r);
+}
+
 /*
  * A device has died, who knows where. It may have shown what it was about to, and have taken more
  * than it came to tell of.
@@ -468,11 +478,7 @@ static void bury(struct run *r)
 		check_logged(r, showable(r));
 		show(r);
 	}
-	if (setjmp(r->dead))
-		r->fuse = 0;
-	else
-		r->fuse = r->next_fuse;
-	succeed(r);
+	try_to_succeed(r);
 	for (uint32_t head = 0; head < r->size; head++)
 		flags += area_flag(r, head);
 	FUZZ_CHECK(flags >= r->chains && flags - r->chains <= r->offered - r->taken);

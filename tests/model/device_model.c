@@ -200,7 +200,7 @@ int32_t device_model_save(const struct device_model *m, struct vqb_device_saved 
 
 void device_model_needs_reset(struct device_model *m)
 {
-	if (m->state != VQB_E_INVALID)
+	if (m->state == VQB_OK)
 		m->state = VQB_E_NEEDS_RESET;
 }
 

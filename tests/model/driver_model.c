@@ -103,7 +103,7 @@ int32_t driver_model_set_policy(struct driver_model *m, const struct vqb_indirec
 
 void driver_model_needs_reset(struct driver_model *m)
 {
-	if (m->state != VQB_E_INVALID)
+	if (m->state == VQB_OK)
 		m->state = VQB_E_NEEDS_RESET;
 }
 
