@@ -13,13 +13,11 @@
 #include <string.h>
 #include <time.h>
 
-#include <vqblk/device.h>
-#include <vqblk/driver.h>
+#include "ends.h"
+#include "machine.h"
 
-enum { PAGE = 4096, PAGES = 128, LONGEST = 66, BATCH = 32, ROUNDS = 7, KINDS = 3, CELLS = 12 };
+enum { PAGES = 128, LONGEST = 66, BATCH = 32, ROUNDS = 7, KINDS = 3, CELLS = 12 };
 
-#define LOW_BASE UINT64_C(0x10000000)
-#define HIGH_BASE UINT64_C(0x100000000)
 #define WARM_NS 20000000
 #define MEASURE_NS 20000000
 
@@ -53,9 +51,7 @@ struct duo {
 	struct real_cell cell;
 	struct vqb_driver *drv;
 	struct vqb_device *dev;
-	struct vqb_extent ram[2];
-	struct vqb_memory map;
-	uint8_t *low, *high;
+	struct ends ends;
 	struct vqb_segment seg[LONGEST];
 	atomic_bool stop;
 	struct waiting *waiting; /* a queue: all take the same time, so they finish in order */
@@ -63,24 +59,6 @@ struct duo {
 	uint64_t busy_until[128];
 	uint32_t server;
 };
-
-static void check(int32_t status)
-{
-	if (!status)
-		return;
-	fprintf(stderr, "bench-indirect: %s\n", vqb_status_name(status));
-	exit(1);
-}
-
-static void *memory(size_t bytes)
-{
-	void *mem = NULL;
-
-	if (posix_memalign(&mem, PAGE, bytes))
-		check(VQB_E_TOOBIG);
-	memset(mem, 0, bytes);
-	return mem;
-}
 
 static uint64_t now(void)
 {
@@ -90,64 +68,34 @@ static uint64_t now(void)
 	return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
 }
 
-static void pin(int cpu)
-{
-	cpu_set_t set;
-
-	CPU_ZERO(&set);
-	CPU_SET((unsigned)cpu, &set);
-	if (pthread_setaffinity_np(pthread_self(), sizeof(set), &set))
-		check(VQB_E_INVALID);
-}
-
 static struct duo *duo_open(const struct real_cell *cell, uint32_t kind)
 {
-	struct duo *d = memory(sizeof(*d));
+	struct duo *d = zeroed(sizeof(*d));
 	struct vqb_indirect_policy policy = { .struct_size = sizeof(policy), .kind = kind };
-	struct vqb_driver_config drv = { .struct_size = sizeof(drv), .policy = &policy };
-	struct vqb_device_config dev = { .struct_size = sizeof(dev), .memory = &d->map };
-	size_t tables = VQB_TABLES_BYTES(cell->ring, LONGEST), low;
-	struct vqb_layout at;
+	struct ends_plan plan = { .ring = cell->ring,
+				  .segments = LONGEST,
+				  .features = VQB_FEATURE(VQB_F_INDIRECT_DESC) |
+					      VQB_FEATURE(VQB_F_EVENT_IDX),
+				  .policy = &policy,
+				  .data = (size_t)PAGES * ENDS_PAGE };
 
-	check(vqb_ring_layout(cell->ring, PAGE, &at));
-	low = at.bytes + tables + PAGE;
 	d->cell = *cell;
-	d->low = memory(low);
-	d->high = memory((size_t)PAGES * PAGE);
-	d->waiting = memory(cell->ring * sizeof(*d->waiting));
-	d->ram[0] = (struct vqb_extent){ LOW_BASE, low, d->low, VQB_READ | VQB_WRITE, 0 };
-	d->ram[1] = (struct vqb_extent){ HIGH_BASE, (uint64_t)PAGES * PAGE, d->high,
-					 VQB_READ | VQB_WRITE, 0 };
-	d->map = (struct vqb_memory){
-		.struct_size = sizeof(d->map), .generation = 1, .count = 2, .sorted = d->ram
-	};
-	drv.ring.size = dev.ring.size = cell->ring;
-	drv.ring.features = dev.ring.features = VQB_FEATURE(VQB_F_VERSION_1) |
-						VQB_FEATURE(VQB_F_INDIRECT_DESC) |
-						VQB_FEATURE(VQB_F_EVENT_IDX);
-	check(vqb_ring_place(&drv.ring, d->low, PAGE));
-	check(vqb_ring_place_at(&dev.ring, LOW_BASE, PAGE));
-	drv.tables = (struct vqb_dma){ d->low + at.bytes, LOW_BASE + at.bytes, tables };
-	drv.max_table = LONGEST;
-	check(vqb_driver_init(memory(VQB_DRIVER_BYTES(cell->ring)), VQB_DRIVER_BYTES(cell->ring),
-			      &drv, &d->drv));
-	check(vqb_device_init(memory(VQB_DEVICE_BYTES(cell->ring)), VQB_DEVICE_BYTES(cell->ring),
-			      &dev, &d->dev));
+	d->waiting = zeroed(cell->ring * sizeof(*d->waiting));
+	ends_open(&d->ends, &plan);
+	d->drv = d->ends.drv;
+	d->dev = d->ends.dev;
 	vqb_driver_disarm(d->drv);
 	vqb_device_disarm(d->dev);
 	for (uint32_t i = 0; i < cell->segments; i++)
-		d->seg[i] =
-			(struct vqb_segment){ .addr = HIGH_BASE + (uint64_t)PAGE * (i * 7 % PAGES),
-					      .len = PAGE };
+		d->seg[i] = (struct vqb_segment){
+			.addr = ENDS_HIGH + (uint64_t)ENDS_PAGE * (i * 7 % PAGES), .len = ENDS_PAGE
+		};
 	return d;
 }
 
 static void duo_close(struct duo *d)
 {
-	free(d->drv);
-	free(d->dev);
-	free(d->low);
-	free(d->high);
+	ends_close(&d->ends);
 	free(d->waiting);
 	free(d);
 }
@@ -192,7 +140,7 @@ static void *serve(void *arg)
 	struct vqb_need need;
 	uint32_t n;
 
-	pin(1);
+	pin_to(1);
 	while (!atomic_load_explicit(&d->stop, memory_order_relaxed)) {
 		check(vqb_device_take(d->dev, chain, BATCH, piece, BATCH * 2 * LONGEST, &n, &need));
 		for (uint32_t i = 0; i < n; i++)
@@ -259,7 +207,7 @@ static double mean(const double *got, double *half)
 /* Policies take turns, so that what else the machine does hits all alike. */
 void real_run(void)
 {
-	pin(0);
+	pin_to(0);
 	printf("requests/s, mean of %d runs and its 95 %% interval\n", ROUNDS);
 	for (int c = 0; c < CELLS; c++) {
 		double got[KINDS][ROUNDS];

@@ -6,14 +6,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <vqblk/device.h>
-#include <vqblk/driver.h>
+#include "ends.h"
+#include "machine.h"
 
-enum { PAGE = 4096, PAGES = 128, SLOTS = 16, BATCH = 64, CHAINS = 16, PIECES = 16 * 128 };
+enum { PAGES = 128, SLOTS = 16, BATCH = 64, CHAINS = 16, PIECES = 16 * 128 };
 enum { MIXED_SHORT = 3, MIXED_LONG = 66, PAUSE = 20000 };
-
-#define LOW_BASE UINT64_C(0x10000000)
-#define HIGH_BASE UINT64_C(0x100000000)
 
 const struct policy_case policy_cases[POLICIES] = {
 	[NEVER] = { "never", VQB_INDIRECT_NEVER, 0 },
@@ -46,9 +43,8 @@ struct sim {
 	uint64_t now, slept, random;
 	struct vqb_driver *drv;
 	struct vqb_device *dev;
-	struct vqb_extent ram[2];
-	struct vqb_memory map;
-	uint8_t *low, *high, *desc;
+	struct ends ends;
+	uint8_t *desc;
 	uint64_t shared_at;
 	struct vqb_segment seg[SLOTS][2][MAX_SEGMENTS];
 	uint32_t length[2]; /* of the two sizes of request */
@@ -68,24 +64,6 @@ struct sim {
 	struct vqb_chain chain[CHAINS];
 	struct vqb_piece piece[PIECES];
 };
-
-static void check(int32_t status)
-{
-	if (!status)
-		return;
-	fprintf(stderr, "bench-indirect: %s\n", vqb_status_name(status));
-	exit(1);
-}
-
-static void *memory(size_t bytes)
-{
-	void *mem = NULL;
-
-	if (posix_memalign(&mem, PAGE, bytes))
-		check(VQB_E_TOOBIG);
-	memset(mem, 0, bytes);
-	return mem;
-}
 
 static uint32_t random_below(struct sim *s, uint32_t n)
 {
@@ -118,56 +96,40 @@ static void make_request(struct sim *s, uint32_t slot, uint32_t size)
 
 	seg[0] = (struct vqb_segment){ .addr = s->shared_at + 32 * slot, .len = 16 };
 	for (uint32_t i = 1; i + 1 < n; i++)
-		seg[i] =
-			(struct vqb_segment){ .addr = HIGH_BASE +
-						      (uint64_t)PAGE * ((i * 7 + slot * 3) % PAGES),
-					      .len = PAGE };
+		seg[i] = (struct vqb_segment){
+			.addr = ENDS_HIGH + (uint64_t)ENDS_PAGE * ((i * 7 + slot * 3) % PAGES),
+			.len = ENDS_PAGE
+		};
 	seg[n - 1] = (struct vqb_segment){ .addr = s->shared_at + 32 * slot + 16, .len = 1 };
 }
 
 static struct sim *sim_open(const struct cell *cell)
 {
 	const struct policy_case *policy = &policy_cases[cell->policy];
-	struct sim *s = memory(sizeof(*s));
+	struct sim *s = zeroed(sizeof(*s));
 	struct vqb_indirect_policy data = { .struct_size = sizeof(data),
 					    .kind = policy->kind,
 					    .threshold = policy->threshold,
 					    .context = s };
-	struct vqb_driver_config drv = { .struct_size = sizeof(drv), .policy = &data };
-	struct vqb_device_config dev = { .struct_size = sizeof(dev), .memory = &s->map };
-	size_t tables = VQB_TABLES_BYTES(cell->ring, MAX_SEGMENTS), low;
-	struct vqb_layout at;
+	struct ends_plan plan = { .ring = cell->ring,
+				  .segments = MAX_SEGMENTS,
+				  .features = VQB_FEATURE(VQB_F_INDIRECT_DESC) |
+					      VQB_FEATURE(VQB_F_EVENT_IDX),
+				  .policy = &data,
+				  .small = 32 * SLOTS,
+				  .data = (size_t)PAGES * ENDS_PAGE };
 
 	data.clock = policy->kind == VQB_INDIRECT_ADAPTIVE ? virtual_clock : NULL;
-	check(vqb_ring_layout(cell->ring, PAGE, &at));
-	low = at.bytes + tables + 32 * SLOTS;
 	s->cell = *cell;
 	s->device = device_cases[cell->device];
 	s->now = 1;
 	s->random = cell->seed;
-	s->low = memory(low);
-	s->high = memory((size_t)PAGES * PAGE);
-	s->heap = memory(cell->ring * sizeof(*s->heap));
-	s->ram[0] = (struct vqb_extent){ LOW_BASE, low, s->low, VQB_READ | VQB_WRITE, 0 };
-	s->ram[1] = (struct vqb_extent){ HIGH_BASE, (uint64_t)PAGES * PAGE, s->high,
-					 VQB_READ | VQB_WRITE, 0 };
-	s->map = (struct vqb_memory){
-		.struct_size = sizeof(s->map), .generation = 1, .count = 2, .sorted = s->ram
-	};
-	drv.ring.size = dev.ring.size = cell->ring;
-	drv.ring.features = dev.ring.features = VQB_FEATURE(VQB_F_VERSION_1) |
-						VQB_FEATURE(VQB_F_INDIRECT_DESC) |
-						VQB_FEATURE(VQB_F_EVENT_IDX);
-	check(vqb_ring_place(&drv.ring, s->low, PAGE));
-	check(vqb_ring_place_at(&dev.ring, LOW_BASE, PAGE));
-	s->desc = drv.ring.desc;
-	drv.tables = (struct vqb_dma){ s->low + at.bytes, LOW_BASE + at.bytes, tables };
-	drv.max_table = MAX_SEGMENTS;
-	check(vqb_driver_init(memory(VQB_DRIVER_BYTES(cell->ring)), VQB_DRIVER_BYTES(cell->ring),
-			      &drv, &s->drv));
-	check(vqb_device_init(memory(VQB_DEVICE_BYTES(cell->ring)), VQB_DEVICE_BYTES(cell->ring),
-			      &dev, &s->dev));
-	s->shared_at = LOW_BASE + at.bytes + tables;
+	s->heap = zeroed(cell->ring * sizeof(*s->heap));
+	ends_open(&s->ends, &plan);
+	s->drv = s->ends.drv;
+	s->dev = s->ends.dev;
+	s->desc = s->ends.ring.desc;
+	s->shared_at = ENDS_LOW + s->ends.small_at;
 	s->length[0] = mixed(s) ? MIXED_SHORT : cell->segments;
 	s->length[1] = mixed(s) ? MIXED_LONG : cell->segments;
 	for (uint32_t i = 0; i < SLOTS; i++) {
@@ -179,10 +141,7 @@ static struct sim *sim_open(const struct cell *cell)
 
 static void sim_close(struct sim *s)
 {
-	free(s->drv);
-	free(s->dev);
-	free(s->low);
-	free(s->high);
+	ends_close(&s->ends);
 	free(s->heap);
 	free(s);
 }

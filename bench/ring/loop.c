@@ -5,15 +5,10 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 
-#include <vqblk/device.h>
-#include <vqblk/driver.h>
-
+#include "ends.h"
 #include "machine.h"
 
 enum { PIECES = WORK_MAX_BATCH * WORK_MAX_N };
-
-#define LOW_BASE UINT64_C(0x10000000)
-#define HIGH_BASE UINT64_C(0x100000000)
 
 struct slot {
 	struct vqb_segment seg[WORK_MAX_N];
@@ -43,16 +38,8 @@ struct loop {
 	struct work work;
 	struct front *front;
 	struct back *back;
-	struct vqb_extent ram[2];
-	struct vqb_memory map;
-	uint8_t *low, *high;
+	struct ends ends;
 };
-
-static void check(int32_t status)
-{
-	if (status)
-		die(vqb_status_name(status));
-}
 
 /* ---- set-up ---- */
 
@@ -66,7 +53,7 @@ static void make_slot(const struct work *w, uint32_t i, struct work_shared *shar
 	s->seg[k++] = (struct vqb_segment){ .addr = at, .len = 16 };
 	for (uint32_t j = 0; j < data; j++)
 		s->seg[k++] = (struct vqb_segment){
-			.addr = HIGH_BASE + (uint64_t)WORK_PAGE * work_page(i, j), .len = WORK_PAGE
+			.addr = ENDS_HIGH + (uint64_t)WORK_PAGE * work_page(i, j), .len = WORK_PAGE
 		};
 	if (w->n > 1)
 		s->seg[k] = (struct vqb_segment){ .addr = at + offsetof(struct work_shared, status),
@@ -75,42 +62,24 @@ static void make_slot(const struct work *w, uint32_t i, struct work_shared *shar
 	s->readable = w->n - s->writable;
 }
 
-/* Lays out both regions of guest memory, and the map of them. */
-static void make_memory(struct loop *l, size_t low_bytes)
-{
-	size_t high_bytes = (size_t)WORK_PAGES * WORK_PAGE;
-
-	l->low = zeroed(low_bytes);
-	l->high = zeroed(high_bytes);
-	l->ram[0] = (struct vqb_extent){ LOW_BASE, low_bytes, l->low, VQB_READ | VQB_WRITE, 0 };
-	l->ram[1] = (struct vqb_extent){ HIGH_BASE, high_bytes, l->high, VQB_READ | VQB_WRITE, 0 };
-	l->map = (struct vqb_memory){
-		.struct_size = sizeof(l->map), .generation = 1, .count = 2, .sorted = l->ram
-	};
-}
-
-static void make_ends(struct loop *l, size_t tables_at, size_t tables_bytes)
+static void make_ends(struct loop *l)
 {
 	static const struct vqb_indirect_policy always = { .struct_size = sizeof(always),
 							   .kind = VQB_INDIRECT_ALWAYS };
 	const struct work *w = &l->work;
-	struct vqb_driver_config drv = { .struct_size = sizeof(drv),
-					 .max_table = w->n,
-					 .policy = &always };
-	struct vqb_device_config dev = { .struct_size = sizeof(dev), .memory = &l->map };
+	struct ends_plan plan = {
+		.ring = w->ring,
+		.segments = w->n,
+		.features = (w->indirect ? VQB_FEATURE(VQB_F_INDIRECT_DESC) : 0) |
+			    (w->event_idx ? VQB_FEATURE(VQB_F_EVENT_IDX) : 0),
+		.policy = &always,
+		.small = WORK_SLOTS * sizeof(struct work_shared),
+		.data = (size_t)WORK_PAGES * WORK_PAGE,
+	};
 
-	drv.ring.size = dev.ring.size = w->ring;
-	drv.ring.features = VQB_FEATURE(VQB_F_VERSION_1) |
-			    (w->indirect ? VQB_FEATURE(VQB_F_INDIRECT_DESC) : 0) |
-			    (w->event_idx ? VQB_FEATURE(VQB_F_EVENT_IDX) : 0);
-	dev.ring.features = drv.ring.features;
-	check(vqb_ring_place(&drv.ring, l->low, WORK_PAGE));
-	check(vqb_ring_place_at(&dev.ring, LOW_BASE, WORK_PAGE));
-	drv.tables = (struct vqb_dma){ l->low + tables_at, LOW_BASE + tables_at, tables_bytes };
-	check(vqb_driver_init(zeroed(VQB_DRIVER_BYTES(w->ring)), VQB_DRIVER_BYTES(w->ring), &drv,
-			      &l->front->drv));
-	check(vqb_device_init(zeroed(VQB_DEVICE_BYTES(w->ring)), VQB_DEVICE_BYTES(w->ring), &dev,
-			      &l->back->dev));
+	ends_open(&l->ends, &plan);
+	l->front->drv = l->ends.drv;
+	l->back->dev = l->ends.dev;
 	if (!w->irq) {
 		vqb_driver_disarm(l->front->drv);
 		vqb_device_disarm(l->back->dev);
@@ -265,23 +234,18 @@ static uint64_t loop_run(void *e, uint64_t batches)
 
 static void *loop_make(const struct work *w)
 {
-	size_t tables_bytes = VQB_TABLES_BYTES(w->ring, w->n), shared_at;
 	struct loop *l = zeroed(sizeof(*l));
-	struct vqb_layout at;
 
 	l->work = *w;
 	l->front = zeroed(sizeof(*l->front));
 	l->back = zeroed(sizeof(*l->back));
-	check(vqb_ring_layout(w->ring, WORK_PAGE, &at));
-	shared_at = (at.bytes + tables_bytes + 63) & ~(size_t)63;
-	make_memory(l, shared_at + WORK_SLOTS * sizeof(struct work_shared));
+	make_ends(l);
 	for (uint32_t i = 0; i < work_slots(w); i++) {
-		size_t offset = shared_at + i * sizeof(struct work_shared);
+		size_t at = l->ends.small_at + i * sizeof(struct work_shared);
 
-		make_slot(w, i, (struct work_shared *)(void *)(l->low + offset), LOW_BASE + offset,
+		make_slot(w, i, (struct work_shared *)(void *)(l->ends.low + at), ENDS_LOW + at,
 			  &l->front->slot[i]);
 	}
-	make_ends(l, at.bytes, tables_bytes);
 	if (w->window)
 		start_device(l);
 	return l;
@@ -296,12 +260,9 @@ static uint64_t loop_drop(void *e, uint64_t *requests)
 		stop_device(l);
 	*requests = l->front->done;
 	sum = l->front->sum + l->back->sum;
-	free(l->front->drv);
-	free(l->back->dev);
+	ends_close(&l->ends);
 	free(l->front);
 	free(l->back);
-	free(l->low);
-	free(l->high);
 	free(l);
 	return sum;
 }
