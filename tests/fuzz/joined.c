@@ -700,7 +700,7 @@ static void start(struct run *r, struct fuzz_input config)
 	place_ring(r, r->max_size, features, fuzz_ring_flags(how & 0x10, features));
 	drv.ring = r->ring;
 	drv.max_table = MAX_SEGMENTS;
-	drv.tables = (struct vqb_dma){ r->tables, TABLES_AT, r->extent[1].len };
+	drv.tables = (struct vqb_dma){ r->tables, TABLES_AT, (size_t)r->extent[1].len };
 	if (how & 1)
 		drv.tables.bytes = 0;
 	if (how & 4)

@@ -4,7 +4,8 @@
  *
  * A run is made of episodes, each of which begins with a seed of its own. When library and model
  * differ, the seed of the episode is printed; VQB_SEED set to it begins the next run with that
- * episode. VQB_LONG=1 makes a run twenty times as long.
+ * episode. VQB_LONG=1 makes a run twenty times as long; VQB_SHORT=1, for a machine that is
+ * emulated, a twentieth.
  */
 #ifndef TESTS_DIFFERENTIAL_H
 #define TESTS_DIFFERENTIAL_H
@@ -25,24 +26,37 @@
 #if defined(__SANITIZE_ADDRESS__)
 #define RUN_SLOW 1
 #endif
+#if !defined(RUN_SLOW)
+#define RUN_SLOW 0
+#endif
 
 struct run {
 	struct random random;
 	uint64_t seed;        /* of the episode */
 	uint64_t done, total; /* operations */
+	bool is_short;
 	const char *doing;
 };
 
+static inline bool run_is_set(const char *name)
+{
+	const char *value = getenv(name);
+
+	return value && *value && *value != '0';
+}
+
 static inline void run_start(struct run *run, uint64_t total)
 {
-	const char *seed = getenv("VQB_SEED"), *more = getenv("VQB_LONG");
+	const char *seed = getenv("VQB_SEED");
 
 	memset(run, 0, sizeof(*run));
 	run->seed = seed ? strtoull(seed, NULL, 0) : 1;
-	run->total = more && *more && *more != '0' ? total * 20 : total;
-#if defined(RUN_SLOW)
-	run->total /= 10;
-#endif
+	run->total = run_is_set("VQB_LONG") ? total * 20 : total;
+	run->is_short = run_is_set("VQB_SHORT");
+	if (run->is_short)
+		run->total /= 20;
+	else if (RUN_SLOW)
+		run->total /= 10;
 }
 
 /* Is there another episode to run? If so, it begins. */

@@ -1134,9 +1134,11 @@ static void episode_end(struct test *t)
 		same(&t->run, t->object[t->object_bytes + i], 0xa5);
 }
 
-/* Everything that can happen to a chain did happen. */
+/* Everything that can happen to a chain did happen, if there was time for it. */
 static void happened(struct test *t)
 {
+	if (t->run.is_short)
+		return;
 	t->run.doing = "coverage";
 	for (unsigned rule = VQB_RULE_NEXT; rule <= VQB_RULE_REJECTED; rule++)
 		if (rule != VQB_RULE_BYTES || UINTPTR_MAX > 0xffffffffu)

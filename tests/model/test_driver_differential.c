@@ -838,9 +838,11 @@ static void episode_end(struct test *t)
 		same(&t->run, t->object[t->object_bytes + i], FILL);
 }
 
-/* Everything that can happen to a request did happen. */
+/* Everything that can happen to a request did happen, if there was time for it. */
 static void happened(struct test *t)
 {
+	if (t->run.is_short)
+		return;
 	t->run.doing = "coverage";
 	holds(&t->run, t->direct && t->scattered && t->indirect);
 	holds(&t->run, t->no_room && t->broken && t->detached && t->saved && t->restored);
