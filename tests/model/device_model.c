@@ -67,7 +67,7 @@ static bool in_one_stretch(const struct vqb_memory *memory, uint64_t addr, uint3
 	uint64_t left;
 	const uint8_t *first = find(memory, addr, access, &left);
 
-	for (uint32_t i = 0; i < len; i++) {
+	for (uint64_t i = 0; i < len; i += left) {
 		if (addr + i < addr)
 			return false;
 		if (!first || find(memory, addr + i, access, &left) != first + i)
