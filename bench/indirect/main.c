@@ -205,7 +205,8 @@ int main(int argc, char **argv)
 		if (opt == 'i')
 			jitter = (uint32_t)atoi(optarg);
 		if (opt == '?')
-			die("see the top of bench/indirect/main.c");
+			die("usage: bench-indirect [--json | --claims | --svg FILE | --real] [--runs N] "
+			    "[--jitter THOUSANDTHS] [--cost FILE]");
 		what = opt == 'j' || opt == 'g' ? opt : what;
 	}
 	if (cost.price[DIRECT] <= 0 && !count_prices(&cost))
