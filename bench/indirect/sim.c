@@ -94,13 +94,14 @@ static void make_request(struct sim *s, uint32_t slot, uint32_t size)
 	struct vqb_segment *seg = s->seg[slot][size];
 	uint32_t n = s->length[size];
 
-	seg[0] = (struct vqb_segment){ .addr = s->shared_at + 32 * slot, .len = 16 };
+	seg[0] = (struct vqb_segment){ .addr = s->shared_at + UINT64_C(32) * slot, .len = 16 };
 	for (uint32_t i = 1; i + 1 < n; i++)
 		seg[i] = (struct vqb_segment){
 			.addr = ENDS_HIGH + (uint64_t)ENDS_PAGE * ((i * 7 + slot * 3) % PAGES),
 			.len = ENDS_PAGE
 		};
-	seg[n - 1] = (struct vqb_segment){ .addr = s->shared_at + 32 * slot + 16, .len = 1 };
+	seg[n - 1] =
+		(struct vqb_segment){ .addr = s->shared_at + UINT64_C(32) * slot + 16, .len = 1 };
 }
 
 static struct sim *sim_open(const struct cell *cell)
@@ -116,7 +117,7 @@ static struct sim *sim_open(const struct cell *cell)
 				  .features = VQB_FEATURE(VQB_F_INDIRECT_DESC) |
 					      VQB_FEATURE(VQB_F_EVENT_IDX),
 				  .policy = &data,
-				  .small = 32 * SLOTS,
+				  .small = (size_t)32 * SLOTS,
 				  .data = (size_t)PAGES * ENDS_PAGE };
 
 	data.clock = policy->kind == VQB_INDIRECT_ADAPTIVE ? virtual_clock : NULL;
