@@ -220,7 +220,7 @@ static void op_policy(struct run *r)
 static void check_way(const struct run *r, uint32_t n, bool table)
 {
 	if (!table_fits(r, n) || n > r->free) {
-		FUZZ_CHECK(table == (n > r->free));
+		FUZZ_CHECK(table == table_fits(r, n));
 		return;
 	}
 	if (r->policy.kind == VQB_INDIRECT_ALWAYS)
