@@ -10,7 +10,7 @@ packages_bench_peers="linux-source-6.1" # those who have none compare with nobod
 packages_fuzz="$packages_build clang libclang-rt-dev"
 packages_ci="$packages_tests $packages_examples clang libclang-rt-dev clang-tidy clang-format
 	cppcheck shellcheck valgrind gcovr gcc-s390x-linux-gnu libc6-dev-s390x-cross qemu-user
-	gcc-i686-linux-gnu libc6-dev-i386-cross"
+	gcc-i686-linux-gnu libc6-dev-i386-cross gcc-aarch64-linux-gnu libc6-dev-arm64-cross"
 
 # need_packages PACKAGE...: installs those that are missing; who may not is told how, and we stop.
 need_packages() {
