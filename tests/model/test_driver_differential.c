@@ -9,7 +9,7 @@
 #include "driver_model.h"
 #include "differential.h"
 
-#define OPERATIONS 6000000u
+#define OPERATIONS 4000000u
 
 enum {
 	RING_BYTES = 0xe0000,
