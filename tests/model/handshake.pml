@@ -12,7 +12,7 @@
  * and sleeps unless told that there is more. If both sleep while requests are out, the model is
  * stuck, which the verifier reports as an invalid end state.
  *
- * What is left out, one at a time, to see that it is needed:
+ * What is left out, one at a time and on one side (DRIVER or DEVICE), to see that it is needed:
  *   NO_FENCE_PUBLISH  NO_FENCE_ARM  NO_FENCE_TURN  NO_RECHECK_ARM  NO_RECHECK_TURN
  * EVENT_IDX chooses the protocol.
  */
@@ -27,6 +27,24 @@
 #define DRIVER 0
 #define DEVICE 1
 #define MINUS(a, b) (((a) + W - (b)) % W)
+
+/* The side that leaves something out; by default none does. */
+#define NEITHER 2
+#ifndef NO_FENCE_PUBLISH
+#define NO_FENCE_PUBLISH NEITHER
+#endif
+#ifndef NO_FENCE_ARM
+#define NO_FENCE_ARM NEITHER
+#endif
+#ifndef NO_FENCE_TURN
+#define NO_FENCE_TURN NEITHER
+#endif
+#ifndef NO_RECHECK_ARM
+#define NO_RECHECK_ARM NEITHER
+#endif
+#ifndef NO_RECHECK_TURN
+#define NO_RECHECK_TURN NEITHER
+#endif
 
 byte idx[2], wish[2];
 bool bell[2];
@@ -52,7 +70,9 @@ end:
 	od
 }
 
-#define FENCE (empty(idx_buffer[me]) && empty(wish_buffer[me]))
+/* A full fence, but on the side that leaves it out. */
+#define FENCE(without) \
+	((without) == me || (empty(idx_buffer[me]) && empty(wish_buffer[me])))
 
 inline store_idx()
 {
@@ -112,9 +132,9 @@ inline decide()
 	}
 }
 
-inline recheck()
+inline recheck(without)
 {
-	more = (idx[1 - me] != cursor)
+	more = ((without) != me && idx[1 - me] != cursor)
 }
 
 inline publish()
@@ -122,9 +142,7 @@ inline publish()
 	store_idx();
 	if
 	:: exposed != decided || owed ->
-#ifndef NO_FENCE_PUBLISH
-		FENCE;
-#endif
+		FENCE(NO_FENCE_PUBLISH);
 		decide()
 	:: else
 	fi
@@ -133,32 +151,20 @@ inline publish()
 inline arm()
 {
 	store_wish();
-#ifndef NO_FENCE_ARM
-	FENCE;
-#endif
-#ifndef NO_RECHECK_ARM
-	recheck()
-#else
-	more = false
-#endif
+	FENCE(NO_FENCE_ARM);
+	recheck(NO_RECHECK_ARM)
 }
 
 inline turn()
 {
 	store_idx();
 	store_wish();
-#ifndef NO_FENCE_TURN
-	FENCE;
-#endif
+	FENCE(NO_FENCE_TURN);
 	if
 	:: exposed != decided || owed -> decide()
 	:: else
 	fi;
-#ifndef NO_RECHECK_TURN
-	recheck()
-#else
-	more = false
-#endif
+	recheck(NO_RECHECK_TURN)
 }
 
 /* Entries that may be produced now: requests that fit, or answers to what was consumed. */

@@ -1,6 +1,6 @@
 # handshake.sh SCRATCH: lets the model checker SPIN look for a lost wake-up, for flags and for
 # EVENT_IDX: there must be none as the model stands, and one as soon as any of the fences or looks
-# is left out.
+# is left out, on either side alone.
 # Shows: SR-DRV-35 SR-DRV-37 SR-DEV-28 SR-DEV-29 K09
 set -eu
 scratch=$1 model=$(cd "$(dirname "$0")" && pwd -P)/handshake.pml
@@ -36,7 +36,8 @@ expect() {
 for protocol in -DFLAGS -DEVENT_IDX; do
 	expect none $protocol
 	for part in NO_FENCE_PUBLISH NO_FENCE_ARM NO_FENCE_TURN NO_RECHECK_ARM NO_RECHECK_TURN; do
-		expect some $protocol -D$part
+		expect some $protocol -D$part=DRIVER
+		expect some $protocol -D$part=DEVICE
 	done
 done
 exit $wrong
