@@ -23,7 +23,7 @@
  *
  * Threads: one at a time per driver object; different queues, and the device side of the same
  * ring, are independent. Every fence is inside these calls. Costs are for hot caches; "O(n)" counts
- * segments unless it says otherwise.
+ * segments unless it says otherwise. Where no cost is given, it is constant, and there is no fence.
  *
  * A device that breaks the rules of the used ring (an id out of range, not lent out, or given
  * back twice; more completions than requests) makes the queue BROKEN: nothing is reaped any
@@ -261,8 +261,11 @@ struct vqb_driver_counters {
 	uint64_t suppressed;       /* decisions: VQB_QUIET, though something was new */
 };
 
+/* Copies all of them to *out. */
 VQB_API void vqb_driver_read_counters(const struct vqb_driver *drv,
 				      struct vqb_driver_counters *out);
+
+/* Sets all of them to 0, which nothing else does but init. */
 VQB_API void vqb_driver_clear_counters(struct vqb_driver *drv);
 
 VQB_C_END

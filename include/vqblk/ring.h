@@ -192,6 +192,7 @@ VQB_API uint64_t vqb_features_mask(uint64_t available, uint64_t wanted,
 /*
  * For a device: may a driver that was offered `offered` accept `accepted`?
  * VQB_OK, or VQB_E_INVALID: not a subset, a prerequisite is missing, or VERSION_1 is.
+ * Any thread. Cost: as vqb_features_mask.
  */
 VQB_API int32_t vqb_features_check(uint64_t offered, uint64_t accepted,
 				   const struct vqb_feature_rule *rule, uint32_t rules);
