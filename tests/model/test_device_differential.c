@@ -1152,7 +1152,7 @@ static void happened(struct test *t)
 /*
  * Shows: SR-ANY-04 SR-ANY-05 SR-ANY-06 SR-DEV-03 SR-DEV-06 SR-DEV-07 SR-DEV-08 SR-DEV-09 SR-DEV-10
  * Shows: SR-DEV-11 SR-DEV-12 SR-DEV-13 SR-DEV-14 SR-DEV-20 SR-DEV-22 SR-DEV-30 SR-DEV-31 SR-DEV-32
- * Shows: SR-DEV-33 SR-DEV-34
+ * Shows: SR-DEV-33 SR-DEV-34 SR-DEV-18 SR-DEV-19 BF-DEV-30
  */
 static void test_device_and_model_agree(void **state)
 {
