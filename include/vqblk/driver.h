@@ -249,7 +249,7 @@ struct vqb_driver_counters {
 	/* Which way requests went, and why: together they are `requests`, once it is exposed. */
 	uint64_t direct_single;    /* one segment */
 	uint64_t direct_chosen;    /* by the policy */
-	uint64_t direct_no_table;  /* the policy wanted a table: none was free or long enough */
+	uint64_t direct_no_table;  /* might have had one, but none was free or long enough */
 	uint64_t indirect_chosen;  /* by the policy */
 	uint64_t indirect_whole;   /* directly it would have lain in pieces, which costs more */
 	uint64_t indirect_no_room; /* more segments than free descriptors */

@@ -57,7 +57,10 @@ struct vqb_indirect_load {
 	uint32_t zero;
 };
 
-/* A policy is data; the driver copies it. What its kind does not use must be 0 or NULL. */
+/*
+ * A policy is data; the driver copies it. What its kind does not use must be 0 or NULL, but for
+ * `context`.
+ */
 struct vqb_indirect_policy {
 	uint32_t struct_size; /* sizeof(struct vqb_indirect_policy) */
 	uint32_t kind;        /* enum vqb_indirect_kind */
