@@ -39,7 +39,10 @@
 
 VQB_C_BEGIN
 
-/* The VQB_VERSION of the library that runs, which may be newer than the headers' one. */
+/*
+ * The VQB_VERSION of the library that runs, which may be newer than the headers' one. A structure
+ * whose `struct_size` is not the one that the library was built with is VQB_E_INVALID.
+ */
 VQB_API uint32_t vqb_version(void);
 
 VQB_C_END

@@ -21,6 +21,8 @@
  *           if (answer & VQB_NOTIFY)
  *                   notify_driver();
  *   } while (answer & VQB_MORE);
+ *   if (vqb_device_state(dev, &why))
+ *           broken: set DEVICE_NEEDS_RESET; vqb_rule_name(why.rule) says it
  *
  * A chain that breaks the rules of the format is delivered with status VQB_E_BAD_CHAIN, no pieces
  * and the reason; put it with length 0. Damage to the ring itself makes the queue BROKEN: nothing
@@ -63,9 +65,10 @@ struct vqb_device; /* opaque */
 
 /*
  * A tracking area: memory that outlives the process, for one queue; NULL and 0 for none. Aligned
- * to 8, of VQB_TRACKING_BYTES of the largest ring. Zero when it is new (its version, at byte 8,
- * must be), afterwards the device's alone: its layout is that of vhost-user's in-flight memory for
- * split rings, version 1, so another implementation may leave it to this one, and take it over.
+ * to 8, of VQB_TRACKING_BYTES of the largest ring. New: all zero (only the version, 16 bits at byte
+ * 8, is looked at to tell). Afterwards the device's alone: its layout is that of vhost-user's
+ * in-flight memory for split rings, version 1, so another implementation may leave it to this one,
+ * and take it over.
  */
 struct vqb_tracking {
 	void *host;
@@ -111,16 +114,20 @@ VQB_API size_t vqb_device_size(const struct vqb_device_config *config);
  * the device or be replaced; the configuration is not kept.
  *
  * With a ring and a tracking area that is not new, the queue goes on where the area and the used
- * ring's index say instead. What the area says is checked: features, version, size, the last
- * batch's head and all heads it leads to, its length against the used ring's index, the flag of
- * each other entry, and that the counters of chains in flight are below 2^63 and all different.
- * Padding, and what entries hold that are not in flight, is not looked at. If the used ring is a
- * batch ahead of the area, the area is mended. Then take finds the chains in flight, the oldest
- * first.
+ * ring's index say instead. What the area says is checked: its own features field (0), version,
+ * size, the last batch's head and all heads it leads to, its length against the used ring's index,
+ * the flag of each other entry, and that the counters of chains in flight are below 2^63 and all
+ * different. Padding, and what entries hold that are not in flight, is not looked at. If the used
+ * ring is a batch ahead of the area, the area is mended. Then take finds the chains in flight, the
+ * oldest first. Serve once before sleeping, since a notification may have been lost with the old
+ * process; the first publish or turn owes the driver one. The area does not say which features the
+ * ring was used with: go on with the same ones, IN_ORDER above all.
  *
  * VQB_OK with the device in *out.
  * VQB_E_INVALID: a size, an alignment, a feature, a field that must be zero, the memory map, or
- *   what the tracking area says.
+ *   what the tracking area says: then it is damaged, or not of this ring's present life. If the
+ *   driver has started over meanwhile, zero the area and init again. If vqb_device_size answers 0 it
+ *   is in the configuration.
  * VQB_E_FAULT: a part of the ring is not mapped to its last byte, or not in one stretch of host
  * memory. VQB_E_TOOBIG: `bytes` is less than vqb_device_size. Cost: O(ring size + extents).
  */
@@ -189,7 +196,8 @@ struct vqb_need {
 
 /*
  * Takes up to `max` chains in the driver's order into `chain`, their pieces into `piece`, which
- * has `room` entries. *taken is how many, whatever the answer; those are good.
+ * has `room` entries. *taken is how many, whatever the answer; those are good. The library keeps
+ * neither array; the pieces must stay until whoever uses them is done.
  *
  * VQB_OK: `max` are taken, or no more are known of, or there is no ring. Looks at the driver's
  *   index once per call at most, and only when what it saw before is used up: call until it
@@ -281,7 +289,10 @@ VQB_API void vqb_device_expose(struct vqb_device *dev);
  */
 VQB_API uint32_t vqb_device_publish(struct vqb_device *dev);
 
-/* Publishes and arms in one: VQB_NOTIFY as publish, VQB_MORE as arm, with one fence. */
+/*
+ * Publishes and arms in one: VQB_NOTIFY as publish, VQB_MORE as arm.
+ * Cost: two stores, one full fence, two shared loads.
+ */
 VQB_API uint32_t vqb_device_turn(struct vqb_device *dev);
 
 /*

@@ -20,6 +20,8 @@
  *           for (i = 0; i < n; i++)
  *                   finish(done[i].token, done[i].len);
  *   } while (n || (vqb_driver_arm(drv) & VQB_MORE));
+ *   if (vqb_driver_state(drv))
+ *           broken: see below
  *
  * Threads: one at a time per driver object; different queues, and the device side of the same
  * ring, are independent. Every fence is inside these calls. Costs are for hot caches; "O(n)" counts
@@ -48,8 +50,9 @@ struct vqb_driver_config {
 	uint32_t max_size;    /* largest ring it may ever get; 0: ring.size, then not 0 */
 	struct vqb_ring ring; /* size 0: none yet, vqb_driver_reset brings it */
 	/*
-	 * Indirect tables, this queue's alone while it lives: as many as fit, at most max_size of
-	 * them. bytes 0 or max_table 0: no tables.
+	 * Indirect tables, this queue's alone while it lives: as many as fit, which may be none, at
+	 * most max_size of them. Aligned to 16 at both addresses. bytes 0 or max_table 0: no
+	 * tables.
 	 */
 	struct vqb_dma tables;
 	uint32_t max_table; /* segments a table holds; more than max_size counts as max_size */
@@ -75,7 +78,7 @@ VQB_API size_t vqb_driver_size(const struct vqb_driver_config *config);
  *
  * VQB_OK with the driver in *out.
  * VQB_E_INVALID: a size, an alignment, a feature, a field that must be zero, or a part that is
- *   NULL.
+ *   NULL. If vqb_driver_size answers 0 it is in the configuration, else it is `mem`.
  * VQB_E_TOOBIG: `bytes` is less than vqb_driver_size. Cost: O(ring size).
  */
 VQB_API int32_t vqb_driver_init(void *mem, size_t bytes, const struct vqb_driver_config *config,
@@ -112,7 +115,8 @@ VQB_API void vqb_driver_expose(struct vqb_driver *drv);
 VQB_API uint32_t vqb_driver_publish(struct vqb_driver *drv);
 
 /*
- * Publishes and arms in one: VQB_NOTIFY as publish, VQB_MORE as arm, for the price of one fence.
+ * Publishes and arms in one: VQB_NOTIFY as publish, VQB_MORE as arm.
+ * Cost: two stores, one full fence, two shared loads.
  */
 VQB_API uint32_t vqb_driver_turn(struct vqb_driver *drv);
 
@@ -126,7 +130,7 @@ VQB_API uint32_t vqb_driver_arm(struct vqb_driver *drv);
 /*
  * As arm, but not for the next completion: for one that is about as far away as `intent`
  * (enum vqb_postpone) says. VQB_MORE: that many are there already. Without EVENT_IDX there is
- * no such choice, and it is arm. An unknown intent is taken as VQB_POSTPONE_SHORT.
+ * no such choice, and it is arm. An unknown intent is taken as VQB_POSTPONE_SHORT. Cost: as arm.
  */
 VQB_API uint32_t vqb_driver_postpone(struct vqb_driver *drv, uint32_t intent);
 
@@ -246,10 +250,10 @@ VQB_API uint32_t vqb_driver_oldest(const struct vqb_driver *drv, void **token);
 struct vqb_driver_counters {
 	uint64_t requests;    /* added */
 	uint64_t descriptors; /* of those, in the ring and in tables, the referring ones included */
-	/* Which way requests went, and why: together they are `requests`, once it is exposed. */
+	/* Which way requests went, and why: in all as many as requests were added. */
 	uint64_t direct_single;    /* one segment */
 	uint64_t direct_chosen;    /* by the policy */
-	uint64_t direct_no_table;  /* might have had one, but none was free or long enough */
+	uint64_t direct_no_table;  /* no table was free or long enough, or there are none at all */
 	uint64_t indirect_chosen;  /* by the policy */
 	uint64_t indirect_whole;   /* directly it would have lain in pieces, which costs more */
 	uint64_t indirect_no_room; /* more segments than free descriptors */

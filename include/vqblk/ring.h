@@ -159,13 +159,13 @@ enum vqb_feature {
 
 /*
  * Of these, what to offer and to accept unless there is a reason for more: IN_ORDER binds the
- * device, ORDER_PLATFORM costs stronger barriers, and NOTIFICATION_DATA needs a transport that
- * carries it. A driver should add ORDER_PLATFORM to what it wants: a device that offers it has a
+ * device, ORDER_PLATFORM costs stronger barriers, NOTIFICATION_DATA and RING_RESET need a
+ * transport that carries them, and ACCESS_PLATFORM says that addresses are translated. A driver should add ORDER_PLATFORM to what it wants: a device that offers it has a
  * reason.
  */
 #define VQB_RING_DEFAULTS                                                                          \
-	(VQB_RING_FEATURES & ~(VQB_FEATURE(VQB_F_IN_ORDER) | VQB_FEATURE(VQB_F_ORDER_PLATFORM) |   \
-			       VQB_FEATURE(VQB_F_NOTIFICATION_DATA)))
+	(VQB_FEATURE(VQB_F_INDIRECT_DESC) | VQB_FEATURE(VQB_F_EVENT_IDX) |                         \
+	 VQB_FEATURE(VQB_F_VERSION_1))
 
 /* Bits 0 to 23 and 50 to 63 belong to the device type. */
 #define VQB_TYPE_FEATURES (~(((UINT64_C(1) << 26) - 1) << 24))

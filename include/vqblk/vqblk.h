@@ -12,6 +12,24 @@
  *   memory.h device.h                          virtqueue, device side
  *   blk.h bio.h blk_driver.h                   virtio-blk, driver side
  *   backend.h blk_parse.h blk_device.h         virtio-blk, device side
+ *
+ * Both ends of one ring, from nothing, where guest memory is at `host` and at guest address `base`,
+ * and the ring begins there (driver first: it sets the ring's memory up):
+ *
+ *   struct vqb_driver_config drv = { .struct_size = sizeof(drv),
+ *           .ring = { .size = 256, .features = VQB_RING_DEFAULTS } };
+ *   vqb_ring_place(&drv.ring, host, 4);
+ *   vqb_driver_init(drv_mem, sizeof(drv_mem), &drv, &driver);
+ *
+ *   struct vqb_extent ram = { .addr = base, .len = bytes, .host = host,
+ *                             .access = VQB_READ | VQB_WRITE };
+ *   struct vqb_memory map = { .struct_size = sizeof(map), .count = 1, .sorted = &ram };
+ *   struct vqb_device_config dev = { .struct_size = sizeof(dev), .memory = &map,
+ *           .ring = { .size = 256, .features = VQB_RING_DEFAULTS } };
+ *   vqb_ring_place_at(&dev.ring, base, 4);
+ *   vqb_device_init(dev_mem, sizeof(dev_mem), &dev, &device);
+ *
+ * with drv_mem of VQB_DRIVER_BYTES(256) and dev_mem of VQB_DEVICE_BYTES(256) bytes, aligned to 64.
  */
 #ifndef VQBLK_VQBLK_H
 #define VQBLK_VQBLK_H

@@ -73,7 +73,7 @@ static void *device_thread(void *dev)
 		sleep_on(&kick, "the device's code was not woken");
 		if (__atomic_load_n(&over, __ATOMIC_ACQUIRE))
 			return NULL;
-		serve_queue(dev);
+		check(!serve_queue(dev), "the device gave up");
 	}
 }
 

@@ -13,4 +13,4 @@ void interrupt_driver(void);
 uint32_t handle(const struct vqb_chain *chain);
 
 int32_t exchange(struct vqb_driver *drv, const struct vqb_segment *seg, uint32_t *written);
-void serve_queue(struct vqb_device *dev);
+int32_t serve_queue(struct vqb_device *dev);
