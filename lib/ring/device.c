@@ -428,7 +428,7 @@ VQB_INLINE int32_t take(struct vqb_device *dev, const struct basket *to, uint32_
 	w.rules = &dev->rules;
 	w.map = &dev->map;
 	w.piece = to->piece;
-	w.end = to->piece + to->room;
+	w.end = pieces_behind(to->piece, to->room * sizeof(*w.end));
 	w.need = need;
 	w.reads = w.tables = 0;
 	most = most < to->max ? most : to->max;

@@ -65,7 +65,7 @@ VQB_INLINE void plain_limit(struct plain *s, const struct walk *w, uint32_t most
 {
 	size_t room = (size_t)((char *)w->end - (char *)s->piece), bytes = most * sizeof(*s->piece);
 
-	s->stop = (struct vqb_piece *)(void *)((char *)s->piece + (bytes < room ? bytes : room));
+	s->stop = pieces_behind(s->piece, bytes < room ? bytes : room);
 }
 
 /* Does the buffer of `d` lie in the window? One of no length does not. */
@@ -207,7 +207,7 @@ VQB_INLINE int32_t walk_plain(struct walk *w, uint32_t head, struct vqb_chain *c
 		.piece = w->piece,
 		.turn = w->piece,
 	};
-	const struct vqb_piece *run = w->piece + RUN_FROM;
+	const struct vqb_piece *run = pieces_behind(w->piece, RUN_FROM * sizeof(*run));
 	uint32_t link;
 
 	plain_go(&s, head);

@@ -46,6 +46,23 @@ static void test_want_of_room_says_how_much_and_consumes_nothing(void **state)
 	assert_int_equal(b->chain[0].writable, 1);
 }
 
+/* No array, and one that ends soon. What is wrong is seen with UndefinedBehaviorSanitizer. */
+static void test_want_of_room_asks_for_no_array(void **state)
+{
+	struct bench *b = bench_open(state, 8, 0);
+
+	offer_three(b, 0);
+	assert_int_equal(vqb_device_take(b->dev, NULL, 0, NULL, 0, &b->taken, &b->need), VQB_OK);
+	assert_int_equal(b->taken, 0);
+	b->need.pieces = 0;
+	assert_int_equal(vqb_device_take(b->dev, b->chain, 4, NULL, 0, &b->taken, &b->need),
+			 VQB_E_NOSPC);
+	assert_int_equal(b->taken, 0);
+	assert_int_equal(b->need.pieces, 3);
+	assert_int_equal(bench_take_room(b, 4, 3), VQB_OK);
+	assert_int_equal(b->taken, 1);
+}
+
 static void test_room_is_shared_by_the_chains_of_one_take(void **state)
 {
 	struct bench *b = bench_open(state, 8, 0);
@@ -371,6 +388,7 @@ int main(void)
 {
 	static const struct CMUnitTest tests[] = {
 		bench_test(test_want_of_room_says_how_much_and_consumes_nothing),
+		bench_test(test_want_of_room_asks_for_no_array),
 		bench_test(test_room_is_shared_by_the_chains_of_one_take),
 		bench_test(test_nothing_is_written_beyond_the_room),
 		bench_test(test_no_chain_beyond_max),
