@@ -11,6 +11,8 @@
 
 /* A counter from here on was never reached by counting. */
 #define COUNTER_END (UINT64_C(1) << 63)
+/* Nor was one from here on, but from below here nobody counts up to the end. */
+#define COUNTER_FAR (COUNTER_END / 2)
 
 bool tracking_usable(const struct vqb_tracking *config, uint32_t max_size)
 {
@@ -142,6 +144,21 @@ static void list_sort(const struct list *l, uint32_t n)
 	}
 }
 
+/*
+ * Counts anew from 0 where counters, though believed, are so high that this process might write one
+ * that the next would refuse. From the oldest on: wherever this stops, the order is the same.
+ */
+static void count_anew(struct tracking *t, const struct list *l, uint32_t n)
+{
+	if (t->counter <= COUNTER_FAR)
+		return;
+	for (t->counter = 0; t->counter < n; t->counter++) {
+		uint32_t head = *list_at(l, (uint32_t)t->counter);
+
+		vqb_port_store64(&t->area->entry[head].counter, t->counter);
+	}
+}
+
 /* Lists the heads in flight by counter. False: an entry is none, or two have the same counter. */
 static bool list_in_flight(struct tracking *t, const struct list *l, uint32_t size, uint32_t *count)
 {
@@ -162,6 +179,7 @@ static bool list_in_flight(struct tracking *t, const struct list *l, uint32_t si
 	for (; n > 1; n--)
 		if (list_key(l, n - 2) >= list_key(l, n - 1))
 			return false;
+	count_anew(t, l, *count);
 	return true;
 }
 

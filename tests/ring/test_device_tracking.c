@@ -546,6 +546,31 @@ static void test_two_of_one_age_are_refused(void **state)
 	assert_refused(b);
 }
 
+/* The highest counters that are believed: what is taken then must be believed, too. */
+static void test_counters_near_the_end_leave_room_for_a_successor(void **state)
+{
+	static const unsigned head[] = { 6, 0, 3 };
+	struct bench *b = leave_batch(state);
+
+	set_word(counter_at(6), (UINT64_C(1) << 63) - 2, 8);
+	area[entry(0)] = 1;
+	set_word(counter_at(0), (UINT64_C(1) << 63) - 1, 8);
+	bench_desc(b, 0, DATA, 16, RAW_WRITE, 0);
+	bench_desc(b, 3, DATA, 16, RAW_WRITE, 0);
+	b->offered = 3;
+	bench_offer(b, 3);
+	bench_start(b);
+	assert_int_equal(bench_take(b, 4), VQB_OK);
+	assert_heads(b, head, 2);
+	assert_int_equal(bench_take_ticket(b).head, 3);
+	assert_int_equal(word(counter_at(6), 8), 0);
+	assert_int_equal(word(counter_at(0), 8), 1);
+	assert_int_equal(word(counter_at(3), 8), 2);
+	bench_start(b);
+	assert_int_equal(bench_take(b, 4), VQB_OK);
+	assert_heads(b, head, 3);
+}
+
 static void test_what_means_nothing_is_not_looked_at(void **state)
 {
 	struct bench *b = leave_batch(state);
@@ -648,6 +673,7 @@ int main(void)
 		bench_test(test_last_head_is_checked_though_no_batch_is_open),
 		bench_test(test_flag_that_is_neither_set_nor_clear_is_refused),
 		bench_test(test_two_of_one_age_are_refused),
+		bench_test(test_counters_near_the_end_leave_room_for_a_successor),
 		bench_test(test_what_means_nothing_is_not_looked_at),
 		bench_test(test_rubbish_does_no_harm),
 		bench_test(test_area_must_be_aligned_and_large_enough),
