@@ -68,6 +68,31 @@ int memcmp(const void *a, const void *b, size_t n);
 #define VQB_BIG_ENDIAN 0
 #endif
 
+/* A number with its bytes the other way round. */
+VQB_TINY uint16_t vqb_port_swap16(uint16_t v)
+{
+	return __builtin_bswap16(v);
+}
+
+VQB_TINY uint32_t vqb_port_swap32(uint32_t v)
+{
+	return __builtin_bswap32(v);
+}
+
+VQB_TINY uint64_t vqb_port_swap64(uint64_t v)
+{
+	return __builtin_bswap64(v);
+}
+
+/* A number from wherever it lies; memcpy, which in a freestanding build is a call. */
+VQB_TINY uint64_t vqb_port_peek64(const void *p)
+{
+	uint64_t v;
+
+	__builtin_memcpy(&v, p, sizeof(v));
+	return v;
+}
+
 /*
  * Full fence: every store before it is visible before any load after it is done. Spelled out
  * per machine: for a C11 seq_cst fence clang emits mfence on x86, which costs four times as

@@ -27,17 +27,17 @@ struct vqb_le64 {
 /* The swap is its own inverse, so one function serves both directions. */
 static inline uint16_t vqb_swap_le16(uint16_t v)
 {
-	return VQB_BIG_ENDIAN ? __builtin_bswap16(v) : v;
+	return VQB_BIG_ENDIAN ? vqb_port_swap16(v) : v;
 }
 
 static inline uint32_t vqb_swap_le32(uint32_t v)
 {
-	return VQB_BIG_ENDIAN ? __builtin_bswap32(v) : v;
+	return VQB_BIG_ENDIAN ? vqb_port_swap32(v) : v;
 }
 
 static inline uint64_t vqb_swap_le64(uint64_t v)
 {
-	return VQB_BIG_ENDIAN ? __builtin_bswap64(v) : v;
+	return VQB_BIG_ENDIAN ? vqb_port_swap64(v) : v;
 }
 
 static inline struct vqb_le16 vqb_to_le16(uint16_t v)

@@ -20,7 +20,7 @@ static bool dirty_try(struct dirty *d, const struct vqb_extent *e, const void *h
 
 static bool dirty_find(struct dirty *d, const struct vqb_memory *memory, const void *host)
 {
-	struct vqb_extent asked;
+	struct vqb_extent asked = { 0 };
 
 	for (uint32_t i = 0; i < memory->count; i++)
 		if (dirty_try(d, &memory->sorted[i], host))

@@ -400,10 +400,8 @@ struct sums {
  */
 VQB_INLINE uint64_t segment_len(const struct vqb_segment *seg)
 {
-	uint64_t both;
+	uint64_t both = vqb_port_peek64((const char *)seg + offsetof(struct vqb_segment, len));
 
-	__builtin_memcpy(&both, (const char *)seg + offsetof(struct vqb_segment, len),
-			 sizeof(both));
 	if (VQB_BIG_ENDIAN)
 		both = both << 32 | both >> 32;
 	if (VQB_UNLIKELY(both - 1 >= UINT32_MAX || range_wraps(seg->addr, both)))

@@ -102,17 +102,17 @@ VQB_TINY bool swapped(uint32_t mode)
 
 VQB_TINY uint16_t order16(uint16_t v, uint32_t mode)
 {
-	return swapped(mode) ? __builtin_bswap16(v) : v;
+	return swapped(mode) ? vqb_port_swap16(v) : v;
 }
 
 VQB_TINY uint32_t order32(uint32_t v, uint32_t mode)
 {
-	return swapped(mode) ? __builtin_bswap32(v) : v;
+	return swapped(mode) ? vqb_port_swap32(v) : v;
 }
 
 VQB_TINY uint64_t order64(uint64_t v, uint32_t mode)
 {
-	return swapped(mode) ? __builtin_bswap64(v) : v;
+	return swapped(mode) ? vqb_port_swap64(v) : v;
 }
 
 /*
