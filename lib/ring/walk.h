@@ -48,8 +48,6 @@ struct walk {
 	/* set before the first one */
 	const struct walk_rules *rules;
 	struct map *map;
-	const struct window
-		*window[2]; /* plain walk: where the last buffer was found, and the other */
 	struct vqb_piece *piece,
 		*end;          /* the caller's that are left: each good chain takes its own */
 	uint64_t reads;        /* descriptors, of all chains */
