@@ -41,18 +41,25 @@ enum vqb_io_flag {
 	 * cheaper way flushes first. One that loses everything with the power ignores it.
 	 */
 	VQB_IO_FUA = 1,
+	/* Of write zeroes: the range may be deallocated, as long as it reads as zeroes. A hint. */
+	VQB_IO_UNMAP = 2,
 };
 
 struct vqb_io {
 	struct vqb_io *next; /* of the list that poll hands out; meanwhile the backend's */
 	const struct vqb_piece *piece; /* data; `bytes` in all */
 	uint32_t pieces;
-	uint8_t op;      /* enum vqb_blk_type: IN, OUT, FLUSH */
-	uint8_t flags;   /* enum vqb_io_flag */
-	uint16_t zero;   /* 0 */
+	uint8_t op;     /* enum vqb_blk_type: IN, OUT, FLUSH, DISCARD, WRITE_ZEROES, SECURE_ERASE */
+	uint8_t flags;  /* enum vqb_io_flag */
+	uint16_t group; /* a coalescer's (coalesce.h); 0 in one that no coalescer has seen */
 	uint64_t offset; /* bytes from the start of the disk */
-	uint64_t bytes;  /* IN, OUT: 1 to 2^32; FLUSH: 0 */
+	uint64_t bytes;  /* IN, OUT: 1 to 2^32; FLUSH: 0; others, which have no pieces: from 1 */
 	int64_t result;  /* bytes done from the first one on, or a negative enum vqb_status */
+};
+
+/* As numbers, with the meaning that virtio-blk gives them. */
+struct vqb_lifetime {
+	uint16_t pre_eol_info, life_a, life_b;
 };
 
 struct vqb_backend;
@@ -76,6 +83,8 @@ struct vqb_backend_ops {
 	struct vqb_io *(*poll)(struct vqb_backend *backend);
 	/* Waits until all that was accepted has finished, for poll to hand out. May be NULL. */
 	void (*drain)(struct vqb_backend *backend);
+	/* How worn the storage is, at once. VQB_OK, or why not. NULL without VQB_CAN_LIFETIME. */
+	int32_t (*lifetime)(struct vqb_backend *backend, struct vqb_lifetime *out);
 };
 
 /* Bits. */
@@ -83,14 +92,22 @@ enum vqb_backend_can {
 	VQB_CAN_READ = 1,
 	VQB_CAN_WRITE = 2,
 	VQB_CAN_FLUSH = 4,
+	VQB_CAN_DISCARD = 8,
+	VQB_CAN_WRITE_ZEROES = 16,
+	VQB_CAN_UNMAP = 32, /* write zeroes with VQB_IO_UNMAP really gives storage back */
+	VQB_CAN_SECURE_ERASE = 64,
+	VQB_CAN_LIFETIME = 128,
 };
 
 struct vqb_backend_caps {
 	uint64_t bytes;        /* of the disk */
-	uint64_t max_transfer; /* most bytes of one io; a request of more gets IOERR */
+	uint64_t max_transfer; /* most bytes of one IN or OUT; a request of more gets IOERR */
+	uint64_t max_range;    /* most bytes of one DISCARD, WRITE_ZEROES or SECURE_ERASE */
 	uint32_t max_pieces;   /* most pieces of one io; a request of more gets IOERR */
 	uint32_t alignment;    /* of offset and length: a power of two up to the block size */
-	uint32_t can;          /* enum vqb_backend_can */
+	/* Where a discard, or secure erase, should begin and end to be of use: bytes; 0: anywhere. */
+	uint32_t discard_alignment, erase_alignment;
+	uint32_t can; /* enum vqb_backend_can */
 	uint32_t zero;
 };
 
@@ -158,7 +175,7 @@ static inline void vqb_backend_drain(struct vqb_backend *backend)
 }
 
 /*
- * Is the object complete: sizes, the two functions that there must be, numbers that make sense?
+ * Is the object complete: sizes, the functions that there must be, numbers that make sense?
  * VQB_OK or VQB_E_INVALID. Any thread.
  */
 VQB_API int32_t vqb_backend_check(const struct vqb_backend *backend);

@@ -370,6 +370,7 @@ static void send(struct vqb_blk_queue *queue, const struct vqb_chain *chain,
 	request->done = 0;
 	io->op = (uint8_t)from->type;
 	io->flags = 0;
+	io->group = 0;
 	io->piece = NULL;
 	io->pieces = 0;
 	io->offset = io->bytes = 0;
