@@ -188,7 +188,7 @@ static int32_t find_ring(struct vqb_device *dev, const struct vqb_ring_at *ring)
 		return status;
 	dev->ring = *ring;
 	dev->end.mask = ring->size - 1;
-	dev->rules.size = ring->size;
+	dev->rules.past = plain_past(ring->size);
 	dev->rules.limit = dev->max_chain ? dev->max_chain : ring->size;
 	dev->rules.most = dev->rules.limit < ring->size ? dev->rules.limit : ring->size;
 	if (dev->rules.most > dev->rules.max_pieces)
@@ -330,8 +330,8 @@ static VQB_COLD void track_untake(struct vqb_device *dev, uint32_t head)
 }
 
 /* Marks the head at the cursor as out and makes its ticket. */
-VQB_INLINE struct vqb_ticket consume(struct vqb_device *dev, uint32_t head, uint64_t writable,
-				     uint32_t mode)
+VQB_INLINE void consume(struct vqb_device *dev, uint32_t head, uint64_t writable,
+			struct vqb_ticket *ticket, uint32_t mode)
 {
 	struct lent *lent = &dev->lent[head];
 	uint32_t cursor = dev->end.cursor, sequence = dev->sequence + 1;
@@ -346,47 +346,85 @@ VQB_INLINE struct vqb_ticket consume(struct vqb_device *dev, uint32_t head, uint
 			       .writable = writable };
 	dev->order[cursor & dev->end.mask] = (uint16_t)head;
 	dev->end.cursor = cursor + 1;
-	return (struct vqb_ticket){ .head = (uint16_t)head, .seq = sequence };
+	ticket->head = (uint16_t)head;
+	ticket->zero = 0;
+	ticket->seq = sequence;
 }
 
 static VQB_COLD void consume_bad(struct vqb_device *dev, uint32_t head,
 				 const struct vqb_reason *reason, struct vqb_chain *chain)
 {
 	*chain = (struct vqb_chain){ .status = VQB_E_BAD_CHAIN, .reason = *reason };
-	chain->ticket = consume(dev, head, 0, dev->end.mode);
+	consume(dev, head, 0, &chain->ticket, dev->end.mode);
 	if (dev->end.mode & MODE_HOLDS)
 		dev->held[head].state = HELD_BAD;
 	dev->count.bad_chains++;
 }
 
-/* Delivers the chain at `head`, which was found bad, or not taken at all. */
-static VQB_COLD int32_t deliver_bad(struct vqb_device *dev, struct walk *w, uint32_t head,
-				    int32_t status, struct vqb_chain *chain)
+/* Where the pieces go, and the reason why there is no more. */
+struct basket {
+	struct vqb_piece *piece, *end;
+	struct vqb_need *need;
+};
+
+/* The good chain at `head` is taken. */
+VQB_INLINE void deliver(struct vqb_device *dev, uint32_t head, struct vqb_chain *chain,
+			uint32_t mode)
 {
+	consume(dev, head, chain->write_bytes, &chain->ticket, mode);
+	chain->status = VQB_OK;
+	chain->zero = 0;
+}
+
+/*
+ * Takes the chain at `head` by the complete walk, from where the plain one has come to, if it has
+ * begun. VQB_OK: it is taken, good or bad. VQB_E_NOSPC, VQB_E_FAULT.
+ */
+static VQB_APART int32_t take_completely(struct vqb_device *dev, const struct basket *to,
+					 uint32_t head, const struct plain *from,
+					 struct vqb_chain *chain)
+{
+	struct walk w = {
+		.rules = &dev->rules, .map = &dev->map, .need = to->need, .piece = to->piece
+	};
+	int32_t status;
+
+	w.room = least((uint32_t)(to->end - to->piece), w.rules->max_pieces);
+	status = from ? walk_from(&w, from, chain) : walk_chain(&w, head, chain);
+	dev->count.descriptors += w.reads;
 	if (status == VQB_E_NOSPC || status == VQB_E_FAULT) {
 		dev->count.faults += status == VQB_E_FAULT;
-		w->tables -= w->indirect;
 		return status;
 	}
-	consume_bad(dev, head, &w->reason, chain);
+	dev->count.indirect += w.tables;
+	if (status)
+		consume_bad(dev, head, &w.reason, chain);
+	else
+		deliver(dev, head, chain, dev->end.mode);
 	return VQB_OK;
 }
 
-VQB_INLINE int32_t take_one(struct vqb_device *dev, struct walk *w, struct vqb_chain *chain,
-			    uint32_t mode)
+/* What the plain walk is not for, or not from *s on. Its pieces are not counted as descriptors. */
+VQB_INLINE int32_t take_odd(struct vqb_device *dev, struct vqb_need *need, uint32_t head,
+			    struct plain *s, struct vqb_chain *chain, uint32_t mode)
 {
-	uint32_t head;
-	int32_t status = next_head(dev, &head, mode);
+	const struct plain from = *s;
+	struct basket to = { .end = s->end, .need = need };
+	int32_t status;
 
-	if (VQB_UNLIKELY(status))
-		return status;
-	status = walks_plain(mode) ? walk_plain(w, head, chain) : walk_chain(w, head, chain);
-	if (VQB_UNLIKELY(status))
-		return deliver_bad(dev, w, head, status, chain);
-	chain->ticket = consume(dev, head, chain->write_bytes, mode);
-	chain->status = VQB_OK;
-	chain->zero = 0;
-	return VQB_OK;
+	if (walks_plain(mode)) {
+		s->tables -= s->indirect;
+		s->piece = s->first;
+	}
+	to.piece = s->piece;
+	status = take_completely(dev, &to, head, walks_plain(mode) ? &from : NULL, chain);
+	if (!status && !chain->status) {
+		uint32_t pieces = chain->readable + chain->writable;
+
+		s->piece += pieces;
+		dev->count.descriptors -= pieces;
+	}
+	return status;
 }
 
 /*
@@ -409,61 +447,61 @@ VQB_INLINE int32_t look(struct vqb_device *dev, uint32_t mode)
 	return VQB_OK;
 }
 
-/* Where the chains and pieces that are taken go to. */
-struct basket {
-	struct vqb_chain *chain;
-	uint32_t max;
-	struct vqb_piece *piece;
-	uint32_t room;
-};
-
-VQB_INLINE int32_t take(struct vqb_device *dev, const struct basket *to, uint32_t *taken,
+VQB_INLINE int32_t take(struct vqb_device *dev, struct vqb_chain *first, uint32_t max,
+			struct vqb_piece *piece, struct vqb_piece *end, uint32_t *taken,
 			struct vqb_need *need, uint32_t mode)
 {
 	int32_t status = look(dev, mode);
-	uint32_t n = 0, most = dev->end.seen - dev->end.cursor;
-	struct vqb_chain *chain;
-	struct walk w; /* the rest is each chain's */
+	uint32_t head, most = dev->end.seen - dev->end.cursor;
+	struct vqb_chain *chain = first, *last;
+	struct plain s; /* the rest is each chain's */
 
-	w.rules = &dev->rules;
-	w.map = &dev->map;
-	w.piece = to->piece;
-	w.end = pieces_behind(to->piece, to->room * sizeof(*w.end));
-	w.need = need;
-	w.reads = w.tables = 0;
-	most = most < to->max ? most : to->max;
+	s.rules = &dev->rules;
+	s.map = &dev->map;
+	s.piece = piece;
+	s.end = end;
+	s.tables = 0;
+	most = most < max ? most : max;
 	if (VQB_UNLIKELY(status))
 		most = 0;
-	for (chain = to->chain; n < most; n++, chain++) {
-		status = take_one(dev, &w, chain, mode);
+	for (last = first + most; chain != last; chain++) {
+		status = next_head(dev, &head, mode);
+		if (VQB_UNLIKELY(status))
+			break;
+		if (VQB_LIKELY(walks_plain(mode) && walk_plain(&s, head, chain))) {
+			deliver(dev, head, chain, mode);
+			continue;
+		}
+		status = take_odd(dev, need, head, &s, chain, mode);
 		if (VQB_UNLIKELY(status))
 			break;
 	}
-	dev->count.descriptors += w.reads;
-	dev->count.indirect += w.tables;
-	dev->count.chains += n;
-	*taken = n;
+	dev->count.descriptors += (uint32_t)(s.piece - piece) + s.tables;
+	dev->count.indirect += s.tables;
+	*taken = (uint32_t)(chain - first);
+	dev->count.chains += *taken;
 	return status;
 }
 
-static VQB_COLD int32_t take_special(struct vqb_device *dev, const struct basket *to,
+static VQB_COLD int32_t take_special(struct vqb_device *dev, struct vqb_chain *chain, uint32_t max,
+				     struct vqb_piece *piece, struct vqb_piece *end,
 				     uint32_t *taken, struct vqb_need *need)
 {
 	*taken = 0;
 	if (dev->state)
 		return dev->state == VQB_E_INVALID ? VQB_OK : dev->state;
-	return take(dev, to, taken, need, dev->end.mode);
+	return take(dev, chain, max, piece, end, taken, need, dev->end.mode);
 }
 
 int32_t vqb_device_take(struct vqb_device *dev, struct vqb_chain *chain, uint32_t max,
 			struct vqb_piece *piece, uint32_t room, uint32_t *taken,
 			struct vqb_need *need)
 {
-	struct basket to = { .chain = chain, .max = max, .piece = piece, .room = room };
+	struct vqb_piece *end = pieces_behind(piece, room * sizeof(*piece));
 
 	if (!is_plain(dev->end.mode))
-		return take_special(dev, &to, taken, need);
-	return take(dev, &to, taken, need, MODE_PLAIN);
+		return take_special(dev, chain, max, piece, end, taken, need);
+	return take(dev, chain, max, piece, end, taken, need, MODE_PLAIN);
 }
 
 int32_t vqb_device_reject(struct vqb_device *dev, struct vqb_chain *chain)

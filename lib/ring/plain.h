@@ -8,33 +8,35 @@
 #include "walk.h"
 
 /*
- * Where it is. Descriptors that each link to the one behind them are known by one compare of flags
- * and link with `want`; all else is looked at where they end.
+ * Where it is, all in registers as far as they go: its address must not be taken but of a copy.
+ *
+ * Descriptors that each link to the one behind them are known by one compare of flags and link with
+ * `want`; all else is looked at where they end.
  */
 struct plain {
+	/* of all chains */
+	const struct walk_rules *rules;
+	const struct map *map;
+	struct vqb_piece *piece; /* the next one to fill */
+	struct vqb_piece *end;   /* of the caller's */
+	uint32_t tables;         /* entered so far */
+	/* of one */
 	const struct desc *table, *d;
 	uint32_t past; /* links of the table, whatever the flags, are below; see plain_past */
 	bool indirect; /* that is an indirect one, which may lie anywhere, over the ring, too */
+	bool ended;    /* `d` was the last one */
 	size_t writes; /* 1: the next buffer is for writing; 0: unless the chain turns there */
 	uint32_t want; /* flags and link of `d`, if the one behind it is next */
-	uint64_t addr, rest;            /* of `d` */
-	uint64_t bytes, read_bytes;     /* so far */
-	const struct window *window;    /* of the buffer that was looked for last */
-	struct vqb_piece *piece, *turn; /* the next one; the first writable one */
-	struct vqb_piece *stop;         /* no further: the chain limit, or no more room */
+	uint64_t addr, rest;         /* of `d` */
+	uint64_t bytes;              /* so far; in `chain` those for reading, once it has turned */
+	const struct window *window; /* of the buffer that was looked for last */
+	struct vqb_piece *first;     /* its first piece */
+	struct vqb_piece *stop;      /* no further: the chain limit, or no more room */
 };
 
 VQB_INLINE uint32_t plain_link(const struct plain *s)
 {
 	return (uint32_t)(s->rest >> 32);
-}
-
-/* Where it is, for the complete walk. */
-VQB_INLINE void plain_copy(struct walk *w, const struct plain *s)
-{
-	w->d.addr = s->addr;
-	w->d.rest = s->rest;
-	w->d.at = (uint32_t)(s->d - s->table);
 }
 
 VQB_INLINE void plain_fetch(struct plain *s)
@@ -61,9 +63,9 @@ VQB_INLINE void plain_go(struct plain *s, uint32_t at)
 }
 
 /* There may be `most` descriptors, from here on. */
-VQB_INLINE void plain_limit(struct plain *s, const struct walk *w, uint32_t most)
+VQB_INLINE void plain_limit(struct plain *s, uint32_t most)
 {
-	size_t room = (size_t)((char *)w->end - (char *)s->piece), bytes = most * sizeof(*s->piece);
+	size_t room = (size_t)((char *)s->end - (char *)s->piece), bytes = most * sizeof(*s->piece);
 
 	s->stop = pieces_behind(s->piece, bytes < room ? bytes : room);
 }
@@ -75,9 +77,9 @@ VQB_INLINE bool plain_inside(const struct plain *s)
 }
 
 /* Does it lie in either? */
-VQB_INLINE bool plain_found(struct plain *s, const struct map *map)
+VQB_INLINE bool plain_found(struct plain *s)
 {
-	s->window = map_window(map, s->addr);
+	s->window = map_window(s->map, s->addr);
 	return plain_inside(s);
 }
 
@@ -115,145 +117,124 @@ VQB_INLINE void plain_run(struct plain *s)
 }
 
 /* Enters the table that `d` refers to. false: there is something to be said about it. */
-VQB_INLINE bool plain_enter(struct plain *s, struct walk *w)
+VQB_INLINE bool plain_enter(struct plain *s)
 {
 	uint32_t len = desc_len(s->rest), count = len / (uint32_t)sizeof(struct desc);
 
-	if (desc_flags(s->rest) != DESC_INDIRECT || !w->rules->indirect || s->indirect ||
-	    s->piece != w->piece || len % sizeof(struct desc) || count > w->rules->limit ||
-	    count > UINT16_MAX || !plain_found(s, w->map) ||
+	if (desc_flags(s->rest) != DESC_INDIRECT || !s->rules->indirect || s->indirect ||
+	    s->piece != s->first || len % sizeof(struct desc) || count > s->rules->limit ||
+	    count > UINT16_MAX || !plain_found(s) ||
 	    (uintptr_t)window_host(s->window, s->addr) % sizeof(uint64_t))
 		return false;
 	s->table = (const struct desc *)(const void *)window_host(s->window, s->addr);
 	s->past = plain_past(count);
 	s->indirect = true;
-	w->reads++;
-	w->tables++;
-	plain_limit(s, w, least(count, w->rules->max_pieces));
+	s->tables++;
+	plain_limit(s, least(count, s->rules->max_pieces));
 	plain_go(s, 0);
 	return true;
 }
 
-/* Looks at flags and link of `d`, which are not the usual ones. false: they are odd. */
-VQB_INLINE bool plain_turn(struct plain *s, uint32_t link)
+/* `d` turns from reading to writing, or back. false: back. */
+VQB_INLINE bool plain_turn(struct plain *s, struct vqb_chain *chain)
 {
-	if ((link ^ s->want) & DESC_WRITE) {
-		if (VQB_UNLIKELY(s->writes))
-			return false;
-		s->writes = 1;
-		s->want |= DESC_WRITE;
-		s->turn = s->piece;
-		s->read_bytes = s->bytes;
+	if (VQB_UNLIKELY(s->writes))
+		return false;
+	s->writes = 1;
+	s->want |= DESC_WRITE;
+	chain->readable = (uint32_t)(s->piece - s->first);
+	chain->read_bytes = s->bytes;
+	return true;
+}
+
+VQB_INLINE bool plain_end(struct plain *s, struct vqb_chain *chain)
+{
+	uint32_t pieces = (uint32_t)(s->piece - s->first);
+
+	if (VQB_UNLIKELY(s->bytes > WALK_BYTES_MAX)) {
+		s->ended = true;
+		return false;
 	}
-	return !(link & DESC_NEXT) || link < s->past;
-}
-
-/* What the complete walk has to know to go on at `d`. */
-VQB_INLINE void plain_hand_over(struct walk *w, const struct plain *s)
-{
-	w->room = walk_room(w);
-	w->table = (struct table){ .host = s->table, .count = s->past >> 16 };
-	w->indirect = s->indirect;
-	w->access = s->writes ? VQB_WRITE : VQB_READ;
-	w->pieces = (uint32_t)(s->piece - w->piece);
-	w->direct = w->indirect ? 0 : w->pieces;
-	w->left = least(w->rules->limit, w->table.count) - w->pieces;
-	w->readable = (uint32_t)(s->turn - w->piece);
-	w->bytes = s->bytes;
-	w->read_bytes = s->read_bytes;
-	w->reads += w->pieces + 1;
-	plain_copy(w, s);
-}
-
-VQB_INLINE void plain_end(struct walk *w, const struct plain *s, struct vqb_chain *chain)
-{
-	chain->piece = w->piece;
-	chain->readable = (uint32_t)(s->turn - w->piece);
-	chain->writable = (uint32_t)(s->piece - s->turn);
-	chain->read_bytes = s->read_bytes;
-	chain->write_bytes = s->bytes - s->read_bytes;
-	w->reads += chain->readable + chain->writable;
-	w->piece = s->piece;
+	chain->piece = s->first;
+	if (s->writes) {
+		chain->writable = pieces - chain->readable;
+		chain->write_bytes = s->bytes - chain->read_bytes;
+	} else {
+		chain->readable = pieces;
+		chain->writable = 0;
+		chain->read_bytes = s->bytes;
+		chain->write_bytes = 0;
+	}
+	return true;
 }
 
 /*
  * A chain of one buffer, as consoles and networks have them: half the price that it has as a chain.
  * false: it is for the walk.
  */
-VQB_INLINE bool plain_single(struct walk *w, const struct plain *s, struct vqb_chain *chain)
+VQB_INLINE bool plain_single(struct plain *s, struct vqb_chain *chain)
 {
-	size_t writes = plain_link(s) & DESC_WRITE ? 1 : 0;
-	const struct window *window = map_window(w->map, s->addr);
 	uint64_t len = desc_len(s->rest);
 
-	if (VQB_UNLIKELY(w->piece == w->end || !window_holds(window, s->addr, len, writes)))
+	s->writes = plain_link(s) & DESC_WRITE ? 1 : 0;
+	if (VQB_UNLIKELY(s->piece == s->end || !plain_found(s))) {
+		s->writes = 0;
 		return false;
-	w->piece->base = window_host(window, s->addr);
-	w->piece->len = (size_t)len;
-	chain->piece = w->piece++;
-	chain->readable = 1 - (uint32_t)writes;
-	chain->writable = (uint32_t)writes;
-	chain->read_bytes = writes ? 0 : len;
-	chain->write_bytes = writes ? len : 0;
-	w->reads++;
+	}
+	chain->piece = s->piece;
+	chain->readable = 1 - (uint32_t)s->writes;
+	chain->writable = (uint32_t)s->writes;
+	chain->read_bytes = s->writes ? 0 : len;
+	chain->write_bytes = s->writes ? len : 0;
+	plain_add(s);
 	return true;
 }
 
-VQB_INLINE int32_t walk_plain(struct walk *w, uint32_t head, struct vqb_chain *chain)
+/* false: the complete walk has to go on from here, by walk_from. */
+VQB_INLINE bool walk_plain(struct plain *s, uint32_t head, struct vqb_chain *chain)
 {
-	struct plain s = {
-		.table = w->rules->desc,
-		.past = plain_past(w->rules->size),
-		.piece = w->piece,
-		.turn = w->piece,
-	};
-	const struct vqb_piece *run = pieces_behind(w->piece, RUN_FROM * sizeof(*run));
 	uint32_t link;
 
-	plain_go(&s, head);
-	if (!(plain_link(&s) & (DESC_NEXT | DESC_INDIRECT)) && plain_single(w, &s, chain))
-		return VQB_OK;
-	plain_limit(&s, w, w->rules->most);
+	s->table = s->rules->desc;
+	s->past = s->rules->past;
+	s->indirect = s->ended = false;
+	s->writes = 0;
+	s->bytes = 0;
+	s->first = s->piece;
+	plain_go(s, head);
+	if (!(plain_link(s) & (DESC_NEXT | DESC_INDIRECT)) && plain_single(s, chain))
+		return true;
+	plain_limit(s, s->rules->most);
 	for (;;) {
-		link = plain_link(&s);
-		if (link != s.want) {
-			if (VQB_UNLIKELY(link & DESC_INDIRECT)) {
-				if (VQB_UNLIKELY(!plain_enter(&s, w)))
-					goto odd;
-				continue;
-			}
-			if (VQB_UNLIKELY(!plain_turn(&s, link)))
-				goto odd;
-		} else if (VQB_UNLIKELY(link >= s.past)) {
-			goto odd;
+		link = plain_link(s);
+		if (link == s->want) {
+			if (VQB_UNLIKELY(link >= s->past || s->piece == s->stop || !plain_found(s)))
+				return false;
+			plain_add(s);
+			plain_step(s);
+			if (s->piece >= pieces_behind(s->first, RUN_FROM * sizeof(*s->piece)))
+				plain_run(s);
+			continue;
 		}
-		if (VQB_UNLIKELY(s.piece == s.stop || !plain_found(&s, w->map)))
-			goto odd;
-		plain_add(&s);
-		if (link == s.want) {
-			plain_step(&s);
-			if (s.piece >= run)
-				plain_run(&s);
-		} else if (link & DESC_NEXT) {
-			plain_go(&s, link >> 16);
-		} else {
-			break;
+		if (VQB_UNLIKELY(link & DESC_INDIRECT)) {
+			if (VQB_UNLIKELY(!plain_enter(s)))
+				return false;
+			continue;
 		}
+		if ((link ^ s->want) & DESC_WRITE && VQB_UNLIKELY(!plain_turn(s, chain)))
+			return false;
+		if (link & DESC_NEXT && VQB_UNLIKELY(link >= s->past))
+			return false;
+		if (VQB_UNLIKELY(s->piece == s->stop || !plain_found(s)))
+			return false;
+		plain_add(s);
+		if (!(link & DESC_NEXT))
+			return plain_end(s, chain);
+		if (link == s->want)
+			plain_step(s);
+		else
+			plain_go(s, link >> 16);
 	}
-	if (!s.writes) {
-		s.turn = s.piece;
-		s.read_bytes = s.bytes;
-	}
-	if (VQB_UNLIKELY(s.bytes > WALK_BYTES_MAX)) {
-		w->reads += (uint32_t)(s.piece - w->piece);
-		plain_copy(w, &s);
-		return walk_long(w);
-	}
-	plain_end(w, &s, chain);
-	return VQB_OK;
-odd:
-	plain_hand_over(w, &s);
-	return walk_on(w, chain);
 }
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* walk.c: the complete walk of one chain. See walk.h. */
-#include "walk.h"
+#include "plain.h"
 
 static int32_t bad(struct walk *w, enum vqb_rule rule, struct copy d)
 {
@@ -154,7 +154,6 @@ static int32_t finish(struct walk *w, struct copy d, struct vqb_chain *chain)
 	chain->writable = w->pieces - w->readable;
 	chain->read_bytes = w->read_bytes;
 	chain->write_bytes = w->bytes - w->read_bytes;
-	w->piece += w->pieces;
 	return VQB_OK;
 }
 
@@ -177,12 +176,8 @@ static int32_t add_buffer(struct walk *w, struct copy d)
 	return VQB_OK;
 }
 
-int32_t walk_long(struct walk *w)
-{
-	return bad(w, VQB_RULE_BYTES, w->d);
-}
-
-int32_t walk_on(struct walk *w, struct vqb_chain *chain)
+/* From w->d on, which is fetched and not yet looked at. */
+static int32_t walk_on(struct walk *w, struct vqb_chain *chain)
 {
 	struct copy d = w->d;
 	uint32_t flags;
@@ -224,13 +219,31 @@ int32_t walk_on(struct walk *w, struct vqb_chain *chain)
 int32_t walk_chain(struct walk *w, uint32_t head, struct vqb_chain *chain)
 {
 	w->d.at = head;
-	w->room = walk_room(w);
-	w->table = (struct table){ .host = w->rules->desc, .count = w->rules->size };
+	w->table = (struct table){ .host = w->rules->desc, .count = w->rules->past >> 16 };
 	w->indirect = false;
 	w->access = VQB_READ;
-	w->direct = w->pieces = 0;
+	w->direct = w->pieces = w->reads = w->tables = 0;
 	w->bytes = 0;
 	w->left = least(w->rules->limit, w->table.count);
 	fetch(w, &w->d); /* the ring's own table is never cut */
 	return walk_on(w, chain);
+}
+
+int32_t walk_from(struct walk *w, const struct plain *plain, struct vqb_chain *chain)
+{
+	w->d = (struct copy){ .addr = plain->addr,
+			      .rest = plain->rest,
+			      .at = (uint32_t)(plain->d - plain->table) };
+	w->table = (struct table){ .host = plain->table, .count = plain->past >> 16 };
+	w->indirect = plain->indirect;
+	w->access = plain->writes ? VQB_WRITE : VQB_READ;
+	w->pieces = (uint32_t)(plain->piece - plain->first);
+	w->direct = w->indirect ? 0 : w->pieces;
+	w->left = least(w->rules->limit, w->table.count) - w->pieces;
+	w->readable = plain->writes ? chain->readable : 0;
+	w->bytes = plain->bytes;
+	w->read_bytes = plain->writes ? chain->read_bytes : 0;
+	w->tables = w->indirect;
+	w->reads = w->pieces + w->tables + !plain->ended;
+	return plain->ended ? bad(w, VQB_RULE_BYTES, w->d) : walk_on(w, chain);
 }

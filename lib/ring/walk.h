@@ -21,10 +21,10 @@
 /* What is the same for all chains of a queue. */
 struct walk_rules {
 	const struct desc *desc; /* the ring's table */
-	uint32_t size;           /* of the ring */
 	uint32_t limit;          /* longest chain, and longest table */
 	uint32_t max_pieces;
 	uint32_t most; /* the least of the three: what a chain without a table may have */
+	uint32_t past; /* of the ring: plain_past of its size */
 	uint32_t mode;
 	bool indirect; /* VQB_F_INDIRECT_DESC was negotiated */
 	const struct vqb_cache_ops *cache;
@@ -43,19 +43,18 @@ struct copy {
 	uint32_t at;
 };
 
-/* One chain after the other. */
+/* The complete walk: a chain so far. */
 struct walk {
-	/* set before the first one */
+	/* set before */
 	const struct walk_rules *rules;
 	struct map *map;
-	struct vqb_piece *piece,
-		*end;          /* the caller's that are left: each good chain takes its own */
-	uint64_t reads;        /* descriptors, of all chains */
-	uint32_t tables;       /* chains with one */
-	struct vqb_need *need; /* the caller's */
-	/* the complete walk: the chain so far */
-	struct copy d; /* the descriptor that is next */
-	uint32_t room; /* pieces that it may have */
+	struct vqb_need *need;   /* the caller's */
+	struct vqb_piece *piece; /* the first one to fill */
+	uint32_t room;           /* pieces that it may have */
+	/* as far as it has come */
+	struct copy d;   /* the descriptor that is next */
+	uint32_t reads;  /* descriptors */
+	uint32_t tables; /* 1: it has one */
 	struct table table;
 	bool indirect;     /* that is an indirect one */
 	uint32_t access;   /* to the buffers that are next */
@@ -84,22 +83,14 @@ VQB_TINY struct vqb_piece *pieces_behind(const struct vqb_piece *from, size_t by
 	return (struct vqb_piece *)((uintptr_t)from + bytes);
 }
 
-/* Pieces that the next chain may have. */
-static inline uint32_t walk_room(const struct walk *w)
-{
-	return least((uint32_t)(w->end - w->piece), w->rules->max_pieces);
-}
-
 /*
  * Walks the chain at `head`, which is inside the ring, and says in `chain` what it is, but for the
  * ticket. VQB_OK, VQB_E_BAD_CHAIN with w->reason, VQB_E_NOSPC or VQB_E_FAULT with *w->need.
  */
 int32_t walk_chain(struct walk *w, uint32_t head, struct vqb_chain *chain);
 
-/* The same from w->d on, which is fetched and not yet looked at. */
-VQB_COLD int32_t walk_on(struct walk *w, struct vqb_chain *chain);
-
-/* With w->d a chain has ended that has more than WALK_BYTES_MAX. VQB_E_BAD_CHAIN. */
-VQB_COLD int32_t walk_long(struct walk *w);
+/* The same from where the plain walk has come to. */
+struct plain;
+VQB_COLD int32_t walk_from(struct walk *w, const struct plain *plain, struct vqb_chain *chain);
 
 #endif
