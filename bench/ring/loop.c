@@ -12,7 +12,6 @@ enum { PIECES = WORK_MAX_BATCH * WORK_MAX_N };
 
 struct slot {
 	struct vqb_segment seg[WORK_MAX_N];
-	uint32_t readable, writable;
 	const struct work_shared *shared;
 };
 
@@ -22,6 +21,7 @@ struct front {
 	uint32_t next_slot;
 	uint64_t sum, notified, added, done;
 	struct vqb_done back[WORK_MAX_BATCH];
+	struct vqb_submission list[WORK_SLOTS];
 	struct slot slot[WORK_SLOTS];
 };
 
@@ -31,6 +31,7 @@ struct back {
 	pthread_t thread;
 	atomic_bool stop;
 	struct vqb_chain chain[WORK_MAX_BATCH];
+	struct vqb_completion list[WORK_MAX_BATCH];
 	struct vqb_piece piece[PIECES];
 };
 
@@ -44,7 +45,7 @@ struct loop {
 /* ---- set-up ---- */
 
 static void make_slot(const struct work *w, uint32_t i, struct work_shared *shared, uint64_t at,
-		      struct slot *s)
+		      struct slot *s, struct vqb_submission *entry)
 {
 	uint32_t data = w->n > 2 ? w->n - 2 : 0, k = 0;
 
@@ -58,8 +59,10 @@ static void make_slot(const struct work *w, uint32_t i, struct work_shared *shar
 	if (w->n > 1)
 		s->seg[k] = (struct vqb_segment){ .addr = at + offsetof(struct work_shared, status),
 						  .len = 1 };
-	s->writable = (w->n > 1) + (i & 1 ? data : 0);
-	s->readable = w->n - s->writable;
+	entry->seg = s->seg;
+	entry->token = s;
+	entry->writable = (w->n > 1) + (i & 1 ? data : 0);
+	entry->readable = w->n - entry->writable;
 }
 
 static void make_ends(struct loop *l)
@@ -88,16 +91,23 @@ static void make_ends(struct loop *l)
 
 /* ---- the driver ---- */
 
+/* A batch of one is added as such; others as lists, which end with the array of slots. */
 static void add_batch(struct loop *l)
 {
 	struct front *f = l->front;
-	uint32_t slots = work_slots(&l->work);
+	uint32_t slots = work_slots(&l->work), left = l->work.batch, n;
 
-	for (uint32_t i = 0; i < l->work.batch; i++) {
-		struct slot *s = &f->slot[f->next_slot];
+	if (left == 1) {
+		const struct vqb_submission *s = &f->list[f->next_slot];
 
+		check(vqb_driver_add(f->drv, s->seg, s->readable, s->writable, s->token));
 		f->next_slot = (f->next_slot + 1) & (slots - 1);
-		check(vqb_driver_add(f->drv, s->seg, s->readable, s->writable, s));
+		return;
+	}
+	for (; left; left -= n) {
+		n = left < slots - f->next_slot ? left : slots - f->next_slot;
+		check(vqb_driver_add_list(f->drv, &f->list[f->next_slot], n, &n));
+		f->next_slot = (f->next_slot + n) & (slots - 1);
 	}
 }
 
@@ -137,8 +147,15 @@ static uint32_t serve_batch(struct back *b)
 	uint32_t n;
 
 	check(vqb_device_take(b->dev, b->chain, WORK_MAX_BATCH, b->piece, PIECES, &n, &need));
-	for (uint32_t i = 0; i < n; i++)
-		check(vqb_device_put(b->dev, b->chain[i].ticket, serve_one(b, &b->chain[i])));
+	if (n == 1) {
+		check(vqb_device_put(b->dev, b->chain->ticket, serve_one(b, b->chain)));
+		return n;
+	}
+	for (uint32_t i = 0; i < n; i++) {
+		b->list[i].ticket = b->chain[i].ticket;
+		b->list[i].written = serve_one(b, &b->chain[i]);
+	}
+	check(vqb_device_put_list(b->dev, b->list, n) != n);
 	return n;
 }
 
@@ -244,7 +261,7 @@ static void *loop_make(const struct work *w)
 		size_t at = l->ends.small_at + i * sizeof(struct work_shared);
 
 		make_slot(w, i, (struct work_shared *)(void *)(l->ends.low + at), ENDS_LOW + at,
-			  &l->front->slot[i]);
+			  &l->front->slot[i], &l->front->list[i]);
 	}
 	if (w->window)
 		start_device(l);

@@ -245,6 +245,19 @@ VQB_API int32_t vqb_device_untake(struct vqb_device *dev, struct vqb_ticket tick
  */
 VQB_API int32_t vqb_device_put(struct vqb_device *dev, struct vqb_ticket ticket, uint32_t written);
 
+/* What vqb_device_put is told of a chain. */
+struct vqb_completion {
+	struct vqb_ticket ticket;
+	uint32_t written;
+};
+
+/*
+ * Returns `n` chains in order, as vqb_device_put does each, and answers how many: `n`, or the index
+ * of the first that vqb_device_put refuses, which is not put, nor is what comes after it.
+ */
+VQB_API uint32_t vqb_device_put_list(struct vqb_device *dev, const struct vqb_completion *list,
+				     uint32_t n);
+
 /* VQB_OK: the ticket is out, its buffers may be written. VQB_E_STALE: hands off. */
 VQB_API int32_t vqb_device_holds(const struct vqb_device *dev, struct vqb_ticket ticket);
 

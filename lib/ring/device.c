@@ -618,6 +618,29 @@ int32_t vqb_device_put(struct vqb_device *dev, struct vqb_ticket ticket, uint32_
 	return put(dev, ticket, written, MODE_PLAIN);
 }
 
+VQB_INLINE uint32_t put_list(struct vqb_device *dev, const struct vqb_completion *list, uint32_t n,
+			     uint32_t mode)
+{
+	const struct vqb_completion *next = list, *end = list + n;
+
+	while (next != end && !put(dev, next->ticket, next->written, mode))
+		next++;
+	return (uint32_t)(next - list);
+}
+
+static VQB_COLD uint32_t put_list_special(struct vqb_device *dev, const struct vqb_completion *list,
+					  uint32_t n)
+{
+	return put_list(dev, list, n, dev->end.mode);
+}
+
+uint32_t vqb_device_put_list(struct vqb_device *dev, const struct vqb_completion *list, uint32_t n)
+{
+	if (!is_plain(dev->end.mode))
+		return put_list_special(dev, list, n);
+	return put_list(dev, list, n, MODE_PLAIN);
+}
+
 /* ---- modes: from put to the driver ---- */
 
 /* IN_ORDER: an entry for each batch, in the slot of its first chain, with the head of its last. */

@@ -274,11 +274,10 @@ static VQB_APART void runs_advance(struct vqb_driver *drv)
 		f->last = NO_RUN;
 }
 
-/* Takes `n` descriptors from the first run, which has them; they become a run of a chain. */
-VQB_INLINE uint32_t runs_take(struct vqb_driver *drv, uint32_t n)
+/* Takes `n` descriptors from the first run, at `at`, which has them; they become a run of a chain. */
+VQB_INLINE void runs_take(struct vqb_driver *drv, uint32_t at, uint32_t n)
 {
 	struct free_runs *f = &drv->free;
-	uint32_t at = f->at;
 	struct slot *slot = &drv->slot[at];
 
 	slot->run = (uint16_t)n;
@@ -287,7 +286,6 @@ VQB_INLINE uint32_t runs_take(struct vqb_driver *drv, uint32_t n)
 	f->length -= n;
 	if (VQB_UNLIKELY(!f->length))
 		runs_advance(drv);
-	return at;
 }
 
 /* Takes `n` descriptors, of which there are enough, as a list of runs; answers its first. */
@@ -297,8 +295,9 @@ static uint32_t runs_take_all(struct vqb_driver *drv, uint32_t n)
 
 	while (n) {
 		uint32_t run = n < drv->free.length ? n : drv->free.length;
-		uint32_t more = runs_take(drv, run);
+		uint32_t more = drv->free.at;
 
+		runs_take(drv, more, run);
 		if (at != NO_RUN)
 			drv->slot[at].next_run = (uint16_t)more;
 		at = more;
@@ -347,24 +346,38 @@ struct returned {
 	uint32_t at, n;
 };
 
-/* Gives back all runs of a chain. The last ones are still in `back`. */
-VQB_INLINE void runs_give(struct vqb_driver *drv, uint32_t head, struct returned *back)
+static VQB_APART void runs_put_apart(struct vqb_driver *drv, struct returned back)
 {
-	uint32_t at = head, next;
+	runs_put(drv, back.at, back.n);
+}
 
-	do {
-		uint32_t n = drv->slot[at].run;
-
-		next = drv->slot[at].next_run;
-		if (index_after(drv, back->at, back->n) != at) {
-			if (back->n)
-				runs_put(drv, back->at, back->n);
-			back->at = at;
-			back->n = 0;
+/* The same for the further runs of a chain that has several, from `at` on. */
+static VQB_APART struct returned runs_give_more(struct vqb_driver *drv, struct returned back,
+						uint32_t at)
+{
+	for (; at != NO_RUN; at = drv->slot[at].next_run) {
+		if (index_after(drv, back.at, back.n) != at) {
+			runs_put(drv, back.at, back.n);
+			back = (struct returned){ .at = at };
 		}
-		back->n += n;
-		at = next;
-	} while (VQB_UNLIKELY(at != NO_RUN));
+		back.n += drv->slot[at].run;
+	}
+	return back;
+}
+
+/* Gives back all runs of a chain. The last ones are still in `back`. */
+VQB_INLINE void runs_give(struct vqb_driver *drv, const struct slot *slot, uint32_t head,
+			  uint32_t mask, struct returned *back)
+{
+	if (((back->at + back->n) & mask) != head) {
+		if (VQB_UNLIKELY(back->n))
+			runs_put_apart(drv, *back);
+		back->at = head;
+		back->n = 0;
+	}
+	back->n += slot->run;
+	if (VQB_UNLIKELY(slot->next_run != NO_RUN))
+		*back = runs_give_more(drv, *back, slot->next_run);
 }
 
 VQB_INLINE void runs_give_end(struct vqb_driver *drv, const struct returned *back)
@@ -577,7 +590,7 @@ VQB_INLINE int32_t add_single(struct vqb_driver *drv, const struct vqb_segment *
 	store_desc(&drv->desc[head], seg->addr, len | desc_rest(0, writable ? DESC_WRITE : 0u, 0),
 		   mode);
 	end_flush(&drv->end, drv->desc + head, sizeof(struct desc), mode);
-	runs_take(drv, 1);
+	runs_take(drv, head, 1);
 	lend(drv, head, HELD_DIRECT, 1, WAY_SINGLE, &sums, token, mode);
 	return VQB_OK;
 }
@@ -588,17 +601,13 @@ VQB_INLINE int32_t add_direct(struct vqb_driver *drv, const struct vqb_segment *
 			      uint32_t mode)
 {
 	uint32_t n = readable + writable, head = drv->free.at;
-	struct sums sums;
-	int32_t status;
+	struct sums sums = write_chain(drv->desc, head, seg, readable, writable, mode);
+	int32_t status = sums_status(&sums);
 
-	if (VQB_UNLIKELY(in_pieces(drv, n)))
-		return add_scattered(drv, seg, readable, writable, token, way);
-	sums = write_chain(drv->desc, head, seg, readable, writable, mode);
-	status = sums_status(&sums);
 	if (VQB_UNLIKELY(status))
 		return status;
 	end_flush(&drv->end, drv->desc + head, n * sizeof(struct desc), mode);
-	runs_take(drv, n);
+	runs_take(drv, head, n);
 	lend(drv, head, HELD_DIRECT, n, way, &sums, token, mode);
 	return VQB_OK;
 }
@@ -621,36 +630,35 @@ VQB_INLINE int32_t add_indirect(struct vqb_driver *drv, const struct vqb_segment
 		   desc_rest(n * (uint32_t)sizeof(struct desc), DESC_INDIRECT, 0), mode);
 	end_flush(&drv->end, table, n * sizeof(struct desc), mode);
 	end_flush(&drv->end, drv->desc + head, sizeof(struct desc), mode);
-	runs_take(drv, 1);
+	runs_take(drv, head, 1);
 	lend(drv, head, number, n + 1, way, &sums, token, mode);
 	return VQB_OK;
-}
-
-/* Which way do `n` segments go? The rules of indirect.h. */
-VQB_INLINE enum way way_of(struct vqb_driver *drv, uint32_t n)
-{
-	const struct end *e = &drv->end;
-	enum way way = policy_way(&drv->policy, n, runs_total(drv), e->next - e->cursor,
-				  drv->tables.free, drv->tables.length, e->next);
-
-	if (way == WAY_CHOSEN && VQB_UNLIKELY(in_pieces(drv, n)))
-		return policy_in_pieces(&drv->policy, n, drv->tables.free, drv->tables.length);
-	return way;
 }
 
 VQB_INLINE int32_t add(struct vqb_driver *drv, const struct vqb_segment *seg, uint32_t readable,
 		       uint32_t writable, void *token, uint32_t mode)
 {
-	uint64_t n = (uint64_t)readable + writable;
+	const struct end *e = &drv->end;
+	uint64_t all = (uint64_t)readable + writable;
+	uint32_t n = (uint32_t)all;
 	enum way way;
 
-	if (n == 1 && drv->free.length)
+	if (all == 1 && drv->free.length)
 		return add_single(drv, seg, writable, token, mode);
-	if (VQB_UNLIKELY(n - 1 > drv->end.mask))
-		return n ? VQB_E_TOOBIG : VQB_E_INVALID;
-	way = way_of(drv, (uint32_t)n);
-	if (way < WAY_NO_ROOM)
-		return add_direct(drv, seg, readable, writable, token, way, mode);
+	if (VQB_UNLIKELY(all - 1 > e->mask))
+		return all ? VQB_E_TOOBIG : VQB_E_INVALID;
+	/* The rules of indirect.h. */
+	way = policy_way(&drv->policy, n, runs_total(drv), e->next - e->cursor, drv->tables.free,
+			 drv->tables.length, e->next);
+	if (way < WAY_NO_ROOM) {
+		if (VQB_LIKELY(!in_pieces(drv, n)))
+			return add_direct(drv, seg, readable, writable, token, way, mode);
+		if (way == WAY_CHOSEN)
+			way = policy_in_pieces(&drv->policy, n, drv->tables.free,
+					       drv->tables.length);
+		if (way < WAY_NO_ROOM)
+			return add_scattered(drv, seg, readable, writable, token, way);
+	}
 	if (VQB_LIKELY(way > WAY_NO_ROOM))
 		return add_indirect(drv, seg, readable, writable, token, way, mode);
 	return VQB_E_NOSPC;
@@ -668,6 +676,36 @@ int32_t vqb_driver_add(struct vqb_driver *drv, const struct vqb_segment *seg, ui
 	if (!is_plain(drv->end.mode))
 		return add_special(drv, seg, readable, writable, token);
 	return add(drv, seg, readable, writable, token, MODE_PLAIN);
+}
+
+VQB_INLINE int32_t add_list(struct vqb_driver *drv, const struct vqb_submission *list, uint32_t n,
+			    uint32_t *added, uint32_t mode)
+{
+	const struct vqb_submission *next = list, *end = list + n;
+	int32_t status = VQB_OK;
+
+	for (; next != end; next++) {
+		status = add(drv, next->seg, next->readable, next->writable, next->token, mode);
+		if (VQB_UNLIKELY(status))
+			break;
+	}
+	*added = (uint32_t)(next - list);
+	return status;
+}
+
+static VQB_COLD int32_t add_list_special(struct vqb_driver *drv, const struct vqb_submission *list,
+					 uint32_t n, uint32_t *added)
+{
+	*added = 0;
+	return drv->state ? drv->state : add_list(drv, list, n, added, drv->end.mode);
+}
+
+int32_t vqb_driver_add_list(struct vqb_driver *drv, const struct vqb_submission *list, uint32_t n,
+			    uint32_t *added)
+{
+	if (!is_plain(drv->end.mode))
+		return add_list_special(drv, list, n, added);
+	return add_list(drv, list, n, added, MODE_PLAIN);
 }
 
 /* ---- notifying ---- */
@@ -781,23 +819,39 @@ VQB_INLINE uint32_t reapable(struct vqb_driver *drv, uint32_t mode)
 	return e->seen - e->cursor;
 }
 
+/* What it takes to tell which heads the device has been shown: the same for all that are reaped. */
+struct shown {
+	struct slot *slot;
+	uint32_t mask;
+	uint32_t newest; /* position in the available ring */
+	uint32_t hidden; /* of the newest ones, so many are not exposed */
+};
+
+VQB_INLINE struct shown shown_now(const struct vqb_driver *drv)
+{
+	const struct end *e = &drv->end;
+
+	return (struct shown){ .slot = drv->slot,
+			       .mask = e->mask,
+			       .newest = e->next - 1,
+			       .hidden = e->next - e->exposed };
+}
+
 /*
  * Is `id`, all 32 bits of it, the head of a chain that the device has been shown? (K18) Those it
  * has not been shown are the newest few, however long the others have been out.
  */
-VQB_INLINE bool is_lent(const struct vqb_driver *drv, uint32_t id)
+VQB_INLINE bool is_lent(const struct shown *shown, uint32_t id)
 {
-	const struct end *e = &drv->end;
-
-	return id <= e->mask && drv->slot[id].held != HELD_NOT &&
-	       e->next - 1 - drv->slot[id].position >= e->next - e->exposed;
+	return id <= shown->mask && shown->slot[id].held != HELD_NOT &&
+	       shown->newest - shown->slot[id].position >= shown->hidden;
 }
 
 /* Hands back a request, and takes back its table and its descriptors. */
-VQB_INLINE void finish(struct vqb_driver *drv, uint32_t head, uint32_t len, struct vqb_done *done,
-		       struct returned *back)
+VQB_INLINE void finish(struct vqb_driver *drv, struct slot *slot, uint32_t head, uint32_t len,
+		       uint32_t mask, struct vqb_done *done, struct returned *back)
 {
-	struct slot *slot = &drv->slot[head];
+	uint32_t held = slot->held;
 
 	done->token = slot->token;
 	done->len = len;
@@ -807,11 +861,10 @@ VQB_INLINE void finish(struct vqb_driver *drv, uint32_t head, uint32_t len, stru
 		done->flags = VQB_DONE_OVERLONG;
 		drv->count.overlong++;
 	}
-	if (slot->held < HELD_DIRECT) {
-		drv->slot[drv->tables.free++].free_table = slot->held;
-	}
 	slot->held = HELD_NOT;
-	runs_give(drv, head, back);
+	if (held < HELD_DIRECT)
+		drv->slot[drv->tables.free++].free_table = (uint16_t)held;
+	runs_give(drv, slot, head, mask, back);
 }
 
 /* Reaps `pending` requests, which are there. */
@@ -819,17 +872,19 @@ VQB_INLINE uint32_t reap(struct vqb_driver *drv, struct vqb_done *done, uint32_t
 			 uint32_t mode)
 {
 	uint32_t n, cursor = drv->end.cursor;
+	const struct used_elem *used = drv->used;
+	const struct shown shown = shown_now(drv);
 	struct returned back = { 0 };
 
 	for (n = 0; n < pending; n++, cursor++) {
-		const struct used_elem *elem = &drv->used[cursor & drv->end.mask];
+		const struct used_elem *elem = &used[cursor & shown.mask];
 		uint32_t id = load32(&elem->id, mode), len = load32(&elem->len, mode);
 
-		if (VQB_UNLIKELY(!is_lent(drv, id))) {
+		if (VQB_UNLIKELY(!is_lent(&shown, id))) {
 			stop(drv, VQB_E_BROKEN);
 			break;
 		}
-		finish(drv, id, len, &done[n], &back);
+		finish(drv, &shown.slot[id], id, len, shown.mask, &done[n], &back);
 	}
 	drv->end.cursor = cursor;
 	runs_give_end(drv, &back);
@@ -844,9 +899,10 @@ static bool next_batch(struct vqb_driver *drv)
 {
 	const struct end *e = &drv->end;
 	const struct used_elem *elem = &drv->used[e->cursor & e->mask];
+	const struct shown shown = shown_now(drv);
 	uint32_t id = load32(&elem->id, e->mode), ahead;
 
-	if (!is_lent(drv, id))
+	if (!is_lent(&shown, id))
 		return false;
 	ahead = drv->slot[id].position - e->cursor;
 	if (ahead >= e->seen - e->cursor)
@@ -863,7 +919,8 @@ static void finish_in_order(struct vqb_driver *drv, struct vqb_done *done, struc
 	uint32_t head = b->oldest, implied = --b->left;
 
 	b->oldest = index_after(drv, head, drv->slot[head].run);
-	finish(drv, head, implied ? drv->slot[head].writable : b->len, done, back);
+	finish(drv, &drv->slot[head], head, implied ? drv->slot[head].writable : b->len,
+	       drv->end.mask, done, back);
 	if (implied)
 		done->flags |= VQB_DONE_IMPLIED;
 	drv->end.cursor++;

@@ -110,11 +110,11 @@ static inline uint16_t load_own_idx(const struct end *e, uint32_t mode)
 	return order16(vqb_port_load16_acquire(&e->own->idx), mode);
 }
 
-VQB_INLINE void store_idx(struct end *e, uint32_t mode)
+VQB_INLINE void store_idx(struct end *e, uint32_t idx, uint32_t mode)
 {
 	if (mode & MODE_PLATFORM)
 		vqb_port_device_write_fence();
-	vqb_port_store16_release(&e->own->idx, order16((uint16_t)e->next, mode));
+	vqb_port_store16_release(&e->own->idx, order16((uint16_t)idx, mode));
 	end_flush(e, &e->own->idx, sizeof(e->own->idx), mode);
 }
 
@@ -126,15 +126,18 @@ VQB_INLINE uint16_t end_ahead(const struct end *e, uint32_t mode)
 	return (uint16_t)(load_idx(e, mode) - e->cursor);
 }
 
+/* (Copies, since the compiler has to think that a store to the ring changes the original.) */
 VQB_INLINE void end_expose(struct end *e, uint32_t mode)
 {
-	if (e->exposed == e->next)
+	uint32_t next = e->next, exposed = e->exposed;
+
+	if (exposed == next)
 		return;
-	store_idx(e, mode);
-	e->written += e->next - e->exposed;
-	e->exposed = e->next;
+	store_idx(e, next, mode);
+	e->written += next - exposed;
+	e->exposed = next;
 	/* From here on the distance to the last decision is ambiguous in 16 bits. */
-	if (VQB_UNLIKELY(e->exposed - e->decided >= 65535))
+	if (VQB_UNLIKELY(next - e->decided >= 65535))
 		e->owed = true;
 }
 
@@ -143,8 +146,8 @@ VQB_TINY bool end_undecided(const struct end *e)
 	return e->exposed != e->decided || e->owed;
 }
 
-/* Did the peer ask to hear of what is not decided about yet? */
-VQB_INLINE bool end_due(const struct end *e, uint32_t mode)
+/* Did the peer ask to hear of what was exposed since the last decision? */
+VQB_INLINE bool end_wanted(const struct end *e, uint32_t mode)
 {
 	if (e->peer_event) {
 		end_invalidate(e, e->peer_event, sizeof(*e->peer_event), mode);
@@ -159,7 +162,7 @@ VQB_INLINE bool end_due(const struct end *e, uint32_t mode)
 /* After expose and a full fence. */
 VQB_INLINE uint32_t end_decide(struct end *e, uint32_t mode)
 {
-	bool due = end_due(e, mode), fresh = e->exposed != e->decided;
+	bool due = end_wanted(e, mode), fresh = e->exposed != e->decided;
 
 	e->decided = e->exposed;
 	e->owed = false;
