@@ -329,6 +329,19 @@ static VQB_COLD void track_untake(struct vqb_device *dev, uint32_t head)
 		tracking_untake(&dev->track, head);
 }
 
+/*
+ * A ticket is written as one word, since it is soon read as one: a load that several stores make up
+ * has to wait until they have left the processor (a tenth of a request that goes alone).
+ */
+VQB_INLINE void ticket_write(struct vqb_ticket *ticket, uint32_t head, uint32_t sequence)
+{
+	uint64_t word = VQB_BIG_ENDIAN ? (uint64_t)head << 48 | sequence
+				       : (uint64_t)sequence << 32 | head;
+
+	_Static_assert(sizeof(*ticket) == sizeof(word), "ticket");
+	__builtin_memcpy(ticket, &word, sizeof(word));
+}
+
 /* Marks the head at the cursor as out and makes its ticket. */
 VQB_INLINE void consume(struct vqb_device *dev, uint32_t head, uint64_t writable,
 			struct vqb_ticket *ticket, uint32_t mode)
@@ -346,9 +359,7 @@ VQB_INLINE void consume(struct vqb_device *dev, uint32_t head, uint64_t writable
 			       .writable = writable };
 	dev->order[cursor & dev->end.mask] = (uint16_t)head;
 	dev->end.cursor = cursor + 1;
-	ticket->head = (uint16_t)head;
-	ticket->zero = 0;
-	ticket->seq = sequence;
+	ticket_write(ticket, head, sequence);
 }
 
 static VQB_COLD void consume_bad(struct vqb_device *dev, uint32_t head,
