@@ -187,8 +187,10 @@ static uint64_t run_one(struct loop *l, uint64_t batches)
 			(l->work.irq ? vqb_driver_turn(f->drv) : vqb_driver_publish(f->drv)) &
 			VQB_NOTIFY;
 		serve_all(l);
-		while ((n = reap(f)) > 0)
+		do {
+			n = reap(f);
 			f->done += n;
+		} while (n == WORK_MAX_BATCH); /* less was all; if not, the next turn says so */
 	}
 	return f->done - before;
 }
