@@ -116,15 +116,14 @@ VQB_INLINE void plain_run(struct plain *s)
 	}
 }
 
-/* Enters the table that `d` refers to. false: there is something to be said about it. */
+/* Enters the table that the head refers to. false: there is something to be said about it. */
 VQB_INLINE bool plain_enter(struct plain *s)
 {
 	uint32_t len = desc_len(s->rest), count = len / (uint32_t)sizeof(struct desc);
 
-	if (desc_flags(s->rest) != DESC_INDIRECT || !s->rules->indirect || s->indirect ||
-	    s->piece != s->first || len % sizeof(struct desc) || count > s->rules->limit ||
-	    count > UINT16_MAX || !plain_found(s) ||
-	    (uintptr_t)window_host(s->window, s->addr) % sizeof(uint64_t))
+	if (desc_flags(s->rest) != DESC_INDIRECT || !s->rules->indirect ||
+	    len % sizeof(struct desc) || count > s->rules->limit || count > UINT16_MAX ||
+	    !plain_found(s) || (uintptr_t)window_host(s->window, s->addr) % sizeof(uint64_t))
 		return false;
 	s->table = (const struct desc *)(const void *)window_host(s->window, s->addr);
 	s->past = plain_past(count);
@@ -204,7 +203,10 @@ VQB_INLINE bool walk_plain(struct plain *s, uint32_t head, struct vqb_chain *cha
 	plain_go(s, head);
 	if (!(plain_link(s) & (DESC_NEXT | DESC_INDIRECT)) && plain_single(s, chain))
 		return true;
-	plain_limit(s, s->rules->most);
+	if (!(plain_link(s) & DESC_INDIRECT))
+		plain_limit(s, s->rules->most);
+	else if (VQB_UNLIKELY(!plain_enter(s)))
+		return false;
 	for (;;) {
 		link = plain_link(s);
 		if (link == s->want) {
@@ -216,11 +218,8 @@ VQB_INLINE bool walk_plain(struct plain *s, uint32_t head, struct vqb_chain *cha
 				plain_run(s);
 			continue;
 		}
-		if (VQB_UNLIKELY(link & DESC_INDIRECT)) {
-			if (VQB_UNLIKELY(!plain_enter(s)))
-				return false;
-			continue;
-		}
+		if (VQB_UNLIKELY(link & DESC_INDIRECT))
+			return false;
 		if ((link ^ s->want) & DESC_WRITE && VQB_UNLIKELY(!plain_turn(s, chain)))
 			return false;
 		if (link & DESC_NEXT && VQB_UNLIKELY(link >= s->past))
