@@ -475,7 +475,7 @@ VQB_INLINE int32_t take(struct vqb_device *dev, struct vqb_chain *first, uint32_
 	most = most < max ? most : max;
 	if (VQB_UNLIKELY(status))
 		most = 0;
-	for (last = first + most; chain != last; chain++) {
+	for (last = behind(first, most * sizeof(*first)); chain != last; chain++) {
 		status = next_head(dev, &head, mode);
 		if (VQB_UNLIKELY(status))
 			break;
@@ -632,7 +632,7 @@ int32_t vqb_device_put(struct vqb_device *dev, struct vqb_ticket ticket, uint32_
 VQB_INLINE uint32_t put_list(struct vqb_device *dev, const struct vqb_completion *list, uint32_t n,
 			     uint32_t mode)
 {
-	const struct vqb_completion *next = list, *end = list + n;
+	const struct vqb_completion *next = list, *end = behind(list, n * sizeof(*list));
 
 	while (next != end && !put(dev, next->ticket, next->written, mode))
 		next++;

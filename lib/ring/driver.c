@@ -681,7 +681,7 @@ int32_t vqb_driver_add(struct vqb_driver *drv, const struct vqb_segment *seg, ui
 VQB_INLINE int32_t add_list(struct vqb_driver *drv, const struct vqb_submission *list, uint32_t n,
 			    uint32_t *added, uint32_t mode)
 {
-	const struct vqb_submission *next = list, *end = list + n;
+	const struct vqb_submission *next = list, *end = behind(list, n * sizeof(*list));
 	int32_t status = VQB_OK;
 
 	for (; next != end; next++) {

@@ -74,13 +74,9 @@ static inline uint32_t least(uint32_t a, uint32_t b)
 	return a < b ? a : b;
 }
 
-/*
- * Where `bytes` bytes of pieces end: not by pointer arithmetic, which C has neither for NULL nor for
- * what lies beyond the caller's array.
- */
 VQB_TINY struct vqb_piece *pieces_behind(const struct vqb_piece *from, size_t bytes)
 {
-	return (struct vqb_piece *)((uintptr_t)from + bytes);
+	return behind(from, bytes);
 }
 
 /*
