@@ -33,6 +33,7 @@ enum {
 	RING_BYTES = 0xe0000,
 	EXTENTS = 40,
 	CHAINS = 16,
+	LIST = 8,
 	PIECES = MODEL_PIECES,
 	STALE = 64,
 	GUARD = 64,
@@ -64,7 +65,8 @@ struct test {
 	/* what has happened so far */
 	uint64_t seen[VQB_RULE_JUMPED + 1], no_room, faults, pieces;
 	uint64_t batched, held_back, ahead, again;
-	unsigned weight[32]; /* of operations, in this episode */
+	uint64_t lists, cut_lists; /* put in full, and but for the last ones */
+	unsigned weight[32];       /* of operations, in this episode */
 	struct vqb_ticket stale[STALE];
 	unsigned stales;
 	/* results */
@@ -646,9 +648,9 @@ static uint32_t random_written(struct test *t, struct vqb_ticket ticket)
 	return room ? (uint32_t)(word(t) % room) : 0;
 }
 
-static int32_t put(struct test *t, struct vqb_ticket ticket, uint32_t written)
+/* What became of a put, of which the model is told now. */
+static void was_put(struct test *t, struct vqb_ticket ticket, uint32_t written, int32_t status)
 {
-	int32_t status = vqb_device_put(t->dev, ticket, written);
 	uint64_t next = t->model.end.next;
 
 	same(&t->run, status, device_model_put(&t->model, ticket, written));
@@ -656,13 +658,42 @@ static int32_t put(struct test *t, struct vqb_ticket ticket, uint32_t written)
 		remember_stale(t, ticket);
 	t->held_back += !status && t->model.end.next == next;
 	t->batched += t->model.end.next > next + 1;
-	return status;
+}
+
+static void put(struct test *t, struct vqb_ticket ticket, uint32_t written)
+{
+	was_put(t, ticket, written, vqb_device_put(t->dev, ticket, written));
+}
+
+/* The model gets them one by one, and has to refuse the one at which the library has stopped. */
+static void put_list(struct test *t)
+{
+	uint32_t n = below(t, LIST + 1), done;
+	struct vqb_completion list[LIST];
+
+	for (uint32_t i = 0; i < n; i++) {
+		list[i].ticket = random_ticket(t);
+		list[i].written = random_written(t, list[i].ticket);
+	}
+	done = vqb_device_put_list(t->dev, list, n);
+	holds(&t->run, done <= n);
+	for (uint32_t i = 0; i < done; i++)
+		was_put(t, list[i].ticket, list[i].written, VQB_OK);
+	if (done < n)
+		holds(&t->run, device_model_put(&t->model, list[done].ticket, list[done].written));
+	t->lists += done > 1;
+	t->cut_lists += done > 1 && done < n;
 }
 
 static void op_put(struct test *t)
 {
-	struct vqb_ticket ticket = random_ticket(t);
+	struct vqb_ticket ticket;
 
+	if (one_in(t, 5)) {
+		put_list(t);
+		return;
+	}
+	ticket = random_ticket(t);
 	put(t, ticket, random_written(t, ticket));
 }
 
@@ -1147,6 +1178,7 @@ static void happened(struct test *t)
 		holds(&t->run, t->seen[rule]);
 	holds(&t->run, t->no_room && t->faults && t->pieces);
 	holds(&t->run, t->batched && t->held_back && t->ahead && t->again);
+	holds(&t->run, t->lists && t->cut_lists);
 }
 
 /*

@@ -15,6 +15,7 @@ enum {
 	RING_BYTES = 0xe0000,
 	POOL_BYTES = 0x10000,
 	SEGMENTS = 80,
+	LIST = 8,
 	DONE = 64,
 	GUARD = 64,
 	FILL = 0xa5,
@@ -39,9 +40,10 @@ struct test {
 	unsigned weight[32]; /* of operations, in this episode */
 	/* what has happened so far */
 	uint64_t direct, scattered, indirect, no_room, broken, detached, saved, restored;
+	uint64_t lists, cut_lists;            /* added in full, and but for the last ones */
 	uint64_t flags[2 * VQB_DONE_IMPLIED]; /* of what was reaped */
 	/* results */
-	struct vqb_segment segment[SEGMENTS];
+	struct vqb_segment segment[SEGMENTS], list_segment[LIST][SEGMENTS];
 	struct vqb_done done[DONE + 1], model_done[DONE];
 	void *token[VQB_RING_MAX];
 	/* memory: the library's, the model's */
@@ -141,29 +143,72 @@ static void note_added(struct test *t)
 		t->direct++;
 }
 
-static int32_t add(struct test *t, uint32_t readable, uint32_t writable)
+/* What became of a request, which the model is told of now. */
+static void added(struct test *t, const struct vqb_submission *s, int32_t status)
 {
-	void *token = (void *)(uintptr_t)++t->tokens;
 	const char *wrong;
-	int32_t status = vqb_driver_add(t->drv, t->segment, readable, writable, token);
 
 	same(&t->run, status,
-	     driver_model_add(&t->model, t->segment, readable, writable, token, &t->library,
+	     driver_model_add(&t->model, s->seg, s->readable, s->writable, s->token, &t->library,
 			      &wrong));
 	if (wrong)
 		t->run.doing = wrong;
 	holds(&t->run, !wrong);
-	holds(&t->run, t->asked % 2 == 0);
 	if (!status)
 		note_added(t);
 	t->no_room += status == VQB_E_NOSPC;
-	return status;
+}
+
+static struct vqb_submission submission(struct test *t, const struct vqb_segment *seg,
+					uint32_t readable, uint32_t writable)
+{
+	return (struct vqb_submission){ seg, readable, writable, (void *)(uintptr_t)++t->tokens };
+}
+
+static void add(struct test *t, uint32_t readable, uint32_t writable)
+{
+	struct vqb_submission s = submission(t, t->segment, readable, writable);
+
+	added(t, &s, vqb_driver_add(t->drv, s.seg, s.readable, s.writable, s.token));
+	holds(&t->run, t->asked % 2 == 0);
+}
+
+/* The model gets them one by one, up to the one that the library has refused. */
+static void add_list(struct test *t)
+{
+	uint32_t n = below(t, LIST + 1), done = 99;
+	struct vqb_submission list[LIST];
+	int32_t status;
+
+	for (uint32_t i = 0; i < n; i++) {
+		uint32_t segments = below(t, one_in(t, 8) ? SEGMENTS : 5);
+		uint32_t readable = below(t, segments + 1);
+
+		random_segments(t, segments);
+		memcpy(t->list_segment[i], t->segment, sizeof(t->segment));
+		list[i] = submission(t, t->list_segment[i], readable, segments - readable);
+	}
+	status = vqb_driver_add_list(t->drv, list, n, &done);
+	holds(&t->run, done <= n && (status != VQB_OK || done == n));
+	for (uint32_t i = 0; i < done; i++)
+		added(t, &list[i], VQB_OK);
+	if (done < n)
+		added(t, &list[done], status);
+	else
+		same(&t->run, status, t->model.state);
+	holds(&t->run, t->asked % 2 == 0);
+	t->lists += done > 1;
+	t->cut_lists += done > 1 && done < n;
 }
 
 static void op_add(struct test *t)
 {
 	uint32_t n = below(t, one_in(t, 4) ? t->model.max_size + 3 : 6), readable;
 
+	if (one_in(t, 5)) {
+		add_list(t);
+		return;
+	}
 	if (n > SEGMENTS - 2)
 		n = SEGMENTS - 2;
 	if (one_in(t, 100)) { /* the sum may wrap */
@@ -846,6 +891,7 @@ static void happened(struct test *t)
 	t->run.doing = "coverage";
 	holds(&t->run, t->direct && t->scattered && t->indirect);
 	holds(&t->run, t->no_room && t->broken && t->detached && t->saved && t->restored);
+	holds(&t->run, t->lists && t->cut_lists);
 	holds(&t->run, t->flags[VQB_DONE_OVERLONG] && t->flags[VQB_DONE_IMPLIED]);
 }
 
