@@ -150,10 +150,16 @@ static inline uint32_t fuzz_len(struct fuzz_input *in)
 	return v < 248 ? fuzz_u32(in) : UINT32_C(1) << (v - 248 + 24);
 }
 
-/* The number of an operation, 0 to 15. */
-static inline uint32_t fuzz_op(struct fuzz_input *in)
+/*
+ * The number of an operation, 0 to 15. The other bits say how many times it is to be done at once,
+ * where the configuration has lists: up to 7, or 0, not by a list.
+ */
+static inline uint32_t fuzz_op(struct fuzz_input *in, bool lists, uint32_t *times)
 {
-	return fuzz_u8(in) & 0x0f;
+	uint32_t op = fuzz_u8(in);
+
+	*times = lists && op & 0x80 ? op >> 4 & 7 : 0;
+	return op & 0x0f;
 }
 
 /* A ring's size, 1 to 256. */

@@ -48,6 +48,8 @@ struct held {
 
 struct run {
 	struct fuzz_input in;
+	bool lists;     /* by the configuration */
+	uint32_t times; /* of this operation, by a list; 0: by itself */
 	uint32_t max_size;
 	struct vqb_layout layout;
 	uint8_t *block, *tables, *data[2], *area; /* of tracking, or NULL */
@@ -109,29 +111,53 @@ static void pick_segments(struct run *r, struct request *q)
 	}
 }
 
-static void op_add(struct run *r)
+static void check_status(const struct run *r, const struct request *q, int32_t status)
 {
-	struct request *q = &r->request[r->requests];
-	int32_t status;
-	uint32_t n;
-
-	if (r->requests == MAX_REQUESTS)
-		return;
-	pick_segments(r, q);
-	n = q->readable + q->writable;
-	status = vqb_driver_add(r->drv, q->seg, q->readable, q->writable, q);
-	if (!n)
+	if (!(q->readable + q->writable))
 		FUZZ_CHECK(status == VQB_E_INVALID || status == VQB_E_BROKEN);
 	else if (status)
 		FUZZ_CHECK(status == VQB_E_NOSPC || status == VQB_E_TOOBIG ||
 			   status == VQB_E_BROKEN);
 	if (!r->spoilt)
 		FUZZ_CHECK(status != VQB_E_BROKEN);
-	if (status)
+}
+
+/* The first one has been picked; the others are the same. */
+static uint32_t add_list(struct run *r, struct request *q, int32_t *status)
+{
+	uint32_t n = r->times, left = MAX_REQUESTS - r->requests, added;
+	struct vqb_submission list[7];
+
+	n = n < left ? n : left;
+	for (uint32_t i = 0; i < n; i++) {
+		q[i] = q[0];
+		list[i] = (struct vqb_submission){ q[i].seg, q[i].readable, q[i].writable, &q[i] };
+	}
+	*status = vqb_driver_add_list(r->drv, list, n, &added);
+	FUZZ_CHECK(added <= n && !*status == (added == n));
+	return added;
+}
+
+static void op_add(struct run *r)
+{
+	struct request *q = &r->request[r->requests];
+	uint32_t added;
+	int32_t status;
+
+	if (r->requests == MAX_REQUESTS)
 		return;
-	q->fate = REQUEST_ADDED;
-	r->requests++;
-	r->added++;
+	pick_segments(r, q);
+	if (r->times) {
+		added = add_list(r, q, &status);
+	} else {
+		status = vqb_driver_add(r->drv, q->seg, q->readable, q->writable, q);
+		added = !status;
+	}
+	check_status(r, q, status);
+	for (; added; added--) {
+		r->request[r->requests++].fate = REQUEST_ADDED;
+		r->added++;
+	}
 }
 
 static void woken(struct run *r, bool *asleep, uint32_t answer, uint32_t pending)
@@ -348,30 +374,56 @@ static void note_put(struct run *r, uint32_t head, uint32_t written)
 	}
 }
 
-static void put(struct run *r, struct held *held, uint32_t written)
+static void was_put(struct run *r, struct held *held, uint32_t written)
 {
-	bool fits = written <= held->writable;
-
-	FUZZ_CHECK(vqb_device_put(r->dev, held->ticket, written) ==
-		   (fits ? VQB_OK : VQB_E_INVALID));
-	if (!fits)
-		return;
 	FUZZ_CHECK(vqb_device_put(r->dev, held->ticket, 0) == VQB_E_STALE);
 	note_put(r, held->ticket.head, written);
 	held->out = false;
 	r->put++;
 }
 
+static void put(struct run *r, struct held *held, uint32_t written)
+{
+	bool fits = written <= held->writable;
+
+	FUZZ_CHECK(vqb_device_put(r->dev, held->ticket, written) ==
+		   (fits ? VQB_OK : VQB_E_INVALID));
+	if (fits)
+		was_put(r, held, written);
+}
+
+/* From the `from`th that is out on, each with `written` bytes; then the first one again. */
+static void put_list(struct run *r, uint32_t from, uint32_t written)
+{
+	struct vqb_completion list[8];
+	struct held *held[7];
+	uint32_t n, wanted;
+
+	for (n = 0; n < r->times && (held[n] = nth_held(r, from + n)); n++)
+		list[n] = (struct vqb_completion){ held[n]->ticket, written };
+	if (!n)
+		return;
+	list[n] = list[0];
+	for (wanted = 0; wanted < n && written <= held[wanted]->writable;)
+		wanted++;
+	FUZZ_CHECK(vqb_device_put_list(r->dev, list, n + 1) == wanted);
+	for (uint32_t i = 0; i < wanted; i++)
+		was_put(r, held[i], written);
+}
+
 static void op_put(struct run *r)
 {
-	struct held *held = nth_held(r, fuzz_u8(&r->in) & 0x0f);
-	uint32_t written = fuzz_u16(&r->in);
+	uint32_t from = fuzz_u8(&r->in) & 0x0f, written = fuzz_u16(&r->in);
+	struct held *held = nth_held(r, from);
 
 	if (!held)
 		return;
 	if (!(written & 0x8000) && held->writable < UINT32_MAX)
 		written %= (uint32_t)held->writable + 1;
-	put(r, held, written);
+	if (r->times)
+		put_list(r, from, written);
+	else
+		put(r, held, written);
 }
 
 /* Only while all is well can it be said which one was taken last. */
@@ -649,7 +701,7 @@ static void operate(struct run *r)
 		op_add,        op_take,           op_put,    op_reap,
 	};
 
-	op[fuzz_op(&r->in)](r);
+	op[fuzz_op(&r->in, r->lists, &r->times)](r);
 }
 
 /* ---- a run ---- */
@@ -694,6 +746,7 @@ static void start(struct run *r, struct fuzz_input config)
 
 	r->in = config;
 	how = fuzz_u8(&r->in);
+	r->lists = how & 0x80;
 	r->max_size = fuzz_ring_size(&r->in);
 	make_memory(r);
 	features = fuzz_features(&r->in);

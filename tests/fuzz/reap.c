@@ -16,6 +16,7 @@ enum {
 	MAX_REQUESTS = 4096, /* in one run */
 	MAX_DONE = 64,
 	MAX_TABLES = 64,
+	MAX_LIST = 32,
 };
 
 #define TABLES_AT UINT64_C(0x00c0ffee00000000)
@@ -33,9 +34,12 @@ struct request {
 
 struct run {
 	struct fuzz_input in;
+	bool lists;     /* by the configuration */
+	uint32_t times; /* of this operation, by a list; 0: by itself */
 	struct vqb_driver_config config;
 	struct vqb_indirect_policy policy; /* of the driver; kind 0, if it has none */
 	uint32_t chosen, asked;            /* the policy's own answer, and whether it was asked */
+	bool asked_late;                   /* for a list */
 	uint64_t clock;
 	struct vqb_ring ring;
 	struct raw_ring raw;
@@ -158,10 +162,13 @@ static uint32_t policy_choose(void *context, const struct vqb_indirect_load *loa
 {
 	struct run *r = (struct run *)context;
 
-	FUZZ_CHECK(load->segments <= load->free && table_fits(r, load->segments));
-	FUZZ_CHECK(load->size == r->ring.size && load->free == r->free && !load->zero);
-	FUZZ_CHECK(load->in_flight == r->next - r->cursor && load->tables == tables_free(r));
+	FUZZ_CHECK(load->segments <= load->free && load->tables);
+	FUZZ_CHECK(load->size == r->ring.size && !load->zero);
 	r->asked++;
+	if (r->asked_late) /* the ledger doesn't know yet what was added before */
+		return r->chosen;
+	FUZZ_CHECK(load->free == r->free && table_fits(r, load->segments));
+	FUZZ_CHECK(load->in_flight == r->next - r->cursor && load->tables == tables_free(r));
 	return r->chosen;
 }
 
@@ -384,6 +391,38 @@ static void add(struct run *r, const struct adding *a)
 		check_added(r, q, a);
 }
 
+/* The same request several times, in one call. */
+static void add_list(struct run *r, const struct adding *a, uint32_t n)
+{
+	uint32_t added = 77, asked, expected = 0, left = MAX_REQUESTS - r->requests;
+	struct request *q = &r->request[r->requests];
+	struct vqb_submission list[MAX_LIST];
+	int32_t status;
+
+	n = n < left ? n : left;
+	for (uint32_t i = 0; i < n; i++)
+		list[i] = (struct vqb_submission){ a->seg, a->readable, a->writable, q + i };
+	r->asked = 0;
+	r->asked_late = true;
+	status = vqb_driver_add_list(r->drv, n ? list : NULL, n, &added);
+	r->asked_late = false;
+	asked = r->asked;
+	FUZZ_CHECK(added <= n && (status == VQB_OK || status == r->state || added < n));
+	for (uint32_t i = 0; i < added; i++) {
+		uint32_t all = a->readable + a->writable;
+
+		r->asked = r->policy.kind == VQB_INDIRECT_CUSTOM;
+		if (r->asked && table_fits(r, all) && all <= r->free)
+			expected++;
+		check_added(r, q + i, a);
+	}
+	if (added < n)
+		check_refused(r, a, status);
+	else
+		FUZZ_CHECK(status == r->state);
+	FUZZ_CHECK(asked == expected || (added < n && asked == expected + 1));
+}
+
 static void op_add(struct run *r)
 {
 	struct adding a = { .readable = pick_number(r) };
@@ -393,7 +432,10 @@ static void op_add(struct run *r)
 		return;
 	pick_segments(r, &a);
 	r->chosen = a.readable & 1;
-	add(r, &a);
+	if (r->times)
+		add_list(r, &a, r->times);
+	else
+		add(r, &a);
 	free(a.seg); /* the caller's again: nothing may look at it later */
 }
 
@@ -675,7 +717,11 @@ static void op_many(struct run *r)
 		seg[i] = (struct vqb_segment){ 0x1000 * i, 16, 0 };
 	a.bytes = 16 * (uint64_t)readable;
 	while (rounds-- && !r->state) {
-		for (uint32_t i = 0; i < batch && r->requests < MAX_REQUESTS; i++) {
+		if (r->times) {
+			r->chosen = rounds & 1;
+			add_list(r, &a, batch);
+		}
+		for (uint32_t i = 0; i < batch && r->requests < MAX_REQUESTS && !r->times; i++) {
 			r->chosen = i & 1;
 			add(r, &a);
 		}
@@ -919,7 +965,7 @@ static void operate(struct run *r)
 		op_reap,       op_notify,   op_add,   op_seldom,
 	};
 
-	op[fuzz_op(&r->in)](r);
+	op[fuzz_op(&r->in, r->lists, &r->times)](r);
 }
 
 /* ---- a run ---- */
@@ -949,6 +995,7 @@ static int32_t start(struct run *r, struct fuzz_input config)
 
 	r->in = config;
 	how = fuzz_u8(&r->in);
+	r->lists = how & 0x80;
 	size = fuzz_ring_size(&r->in);
 	r->max_size = how & 1 ? MAX_SIZE : size;
 	features = fuzz_features(&r->in);

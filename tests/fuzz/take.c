@@ -53,6 +53,8 @@ struct model {
 
 struct run {
 	struct fuzz_input in;
+	bool lists;     /* by the configuration */
+	uint32_t times; /* of this operation, by a list; 0: by itself */
 	struct guest guest;
 	struct vqb_device_config config;
 	uint32_t max_size;
@@ -451,36 +453,73 @@ static struct lent *model_lent(struct run *r, struct vqb_ticket ticket)
 	return lent && lent->out && lent->ticket.seq == ticket.seq ? lent : NULL;
 }
 
-static void put(struct run *r, struct vqb_ticket ticket, uint32_t written)
+/* What the model makes of a put, after the library. */
+static int32_t was_put(struct run *r, struct vqb_ticket ticket, uint32_t written)
 {
 	const struct lent *lent = model_lent(r, ticket);
-	int32_t wanted = lent ? VQB_OK : VQB_E_STALE;
 
-	if (lent && written > lent->writable)
-		wanted = VQB_E_INVALID;
-	FUZZ_CHECK(vqb_device_holds(r->dev, ticket) == (lent ? VQB_OK : VQB_E_STALE));
-	FUZZ_CHECK(vqb_device_put(r->dev, ticket, written) == wanted);
-	r->m.count.stale += wanted == VQB_E_STALE;
-	if (!wanted)
-		model_put(&r->m, ticket.head, written);
+	if (!lent) {
+		r->m.count.stale++;
+		return VQB_E_STALE;
+	}
+	if (written > lent->writable)
+		return VQB_E_INVALID;
+	model_put(&r->m, ticket.head, written);
+	return VQB_OK;
 }
 
-static void op_put(struct run *r)
+static uint32_t pick_written(struct run *r, const struct lent *lent)
 {
-	struct vqb_ticket ticket = pick_ticket(r);
-	const struct lent *lent = model_lent(r, ticket);
 	uint32_t how = fuzz_u8(&r->in), capacity = 0;
 
 	if (lent)
 		capacity = lent->writable > UINT32_MAX ? UINT32_MAX : (uint32_t)lent->writable;
 	if (how < 64)
-		put(r, ticket, capacity ? how % capacity : 0);
-	else if (how < 128)
-		put(r, ticket, capacity);
-	else if (how < 192)
-		put(r, ticket, capacity + 1);
-	else
-		put(r, ticket, fuzz_u32(&r->in));
+		return capacity ? how % capacity : 0;
+	if (how < 128)
+		return capacity;
+	return how < 192 ? capacity + 1 : fuzz_u32(&r->in);
+}
+
+static struct vqb_completion pick_completion(struct run *r)
+{
+	struct vqb_ticket ticket = pick_ticket(r);
+	const struct lent *lent = model_lent(r, ticket);
+
+	FUZZ_CHECK(vqb_device_holds(r->dev, ticket) == (lent ? VQB_OK : VQB_E_STALE));
+	return (struct vqb_completion){ ticket, pick_written(r, lent) };
+}
+
+static void put_list(struct run *r)
+{
+	struct vqb_completion list[7];
+	uint32_t n, put;
+
+	for (n = 0; n < r->times; n++)
+		list[n] = pick_completion(r);
+	put = vqb_device_put_list(r->dev, list, n);
+	FUZZ_CHECK(put <= n);
+	for (uint32_t i = 0; i < n && i <= put; i++)
+		FUZZ_CHECK((was_put(r, list[i].ticket, list[i].written) == VQB_OK) == (i < put));
+}
+
+static void put(struct run *r, struct vqb_ticket ticket, uint32_t written)
+{
+	int32_t status = vqb_device_put(r->dev, ticket, written);
+
+	FUZZ_CHECK(status == was_put(r, ticket, written));
+}
+
+static void op_put(struct run *r)
+{
+	struct vqb_completion done;
+
+	if (r->times) {
+		put_list(r);
+		return;
+	}
+	done = pick_completion(r);
+	put(r, done.ticket, done.written);
 }
 
 static void op_untake(struct run *r)
@@ -887,7 +926,7 @@ static void operate(struct run *r)
 		op_restore, op_seldom, op_take,   op_chain,
 	};
 
-	op[fuzz_op(&r->in)](r);
+	op[fuzz_op(&r->in, r->lists, &r->times)](r);
 }
 
 /* ---- a run ---- */
@@ -900,6 +939,7 @@ static int32_t start(struct run *r, struct fuzz_input config)
 
 	r->in = config;
 	how = fuzz_u8(&r->in);
+	r->lists = how & 0x80;
 	step = fuzz_u8(&r->in);
 	guest_make(&r->guest, step, fuzz_u8(&r->in));
 	r->config = (struct vqb_device_config){ .struct_size = sizeof(r->config),

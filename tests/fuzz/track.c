@@ -49,6 +49,8 @@ struct chain {
 
 struct run {
 	struct fuzz_input in;
+	bool lists;     /* by the configuration */
+	uint32_t times; /* of this operation, by a list; 0: by itself */
 	uint32_t size;
 	bool in_order;
 	struct raw_ring raw;
@@ -342,19 +344,46 @@ static void op_reject(struct run *r)
 		check_taken(r, &chain);
 }
 
-static void op_put(struct run *r)
+static void was_put(struct run *r, struct chain *chain)
 {
-	uint32_t which = fuzz_u8(&r->in), out = number_of(r, CHAIN_OUT);
-	struct chain *chain = out ? nth_of(r, which % out, CHAIN_OUT) : NULL;
-
-	if (!chain)
-		return;
-	chain->written = chain->bad ? 0 : which & 0x80 ? which >> 4 & 7 : LEN;
-	FUZZ_CHECK(vqb_device_put(r->dev, chain->ticket, chain->written) == VQB_OK);
 	FUZZ_CHECK(vqb_device_put(r->dev, chain->ticket, 0) == VQB_E_STALE);
 	chain->fate = CHAIN_PUT;
 	if (!r->in_order)
 		r->put[r->puts++] = chain->head;
+}
+
+/* Several that are out, then the first one again. */
+static void put_list(struct run *r, uint32_t from, uint32_t written)
+{
+	struct vqb_completion list[8];
+	struct chain *chain[7];
+	uint32_t n;
+
+	for (n = 0; n < r->times && (chain[n] = nth_of(r, from + n, CHAIN_OUT)); n++) {
+		chain[n]->written = chain[n]->bad ? 0 : written;
+		list[n] = (struct vqb_completion){ chain[n]->ticket, chain[n]->written };
+	}
+	list[n] = list[0];
+	FUZZ_CHECK(vqb_device_put_list(r->dev, list, n + 1) == n);
+	for (uint32_t i = 0; i < n; i++)
+		was_put(r, chain[i]);
+}
+
+static void op_put(struct run *r)
+{
+	uint32_t which = fuzz_u8(&r->in), out = number_of(r, CHAIN_OUT);
+	uint32_t written = which & 0x80 ? which >> 4 & 7 : LEN;
+	struct chain *chain = out ? nth_of(r, which % out, CHAIN_OUT) : NULL;
+
+	if (!chain)
+		return;
+	if (r->times) {
+		put_list(r, which % out, written);
+		return;
+	}
+	chain->written = chain->bad ? 0 : written;
+	FUZZ_CHECK(vqb_device_put(r->dev, chain->ticket, chain->written) == VQB_OK);
+	was_put(r, chain);
 }
 
 static void op_untake(struct run *r)
@@ -684,7 +713,7 @@ static void operate(struct run *r)
 		op_offer, op_take, op_publish, op_put,     op_offer, op_take,   op_put,   op_reject,
 	};
 
-	op[fuzz_op(&r->in)](r);
+	op[fuzz_op(&r->in, r->lists, &r->times)](r);
 }
 
 static void make_memory(struct run *r)
@@ -719,6 +748,7 @@ static void start(struct run *r, struct fuzz_input config)
 
 	r->in = config;
 	how = fuzz_u8(&r->in);
+	r->lists = how & 0x80;
 	r->size = UINT32_C(1) << fuzz_below(&r->in, 7);
 	r->ring = (struct vqb_ring_at){ .size = r->size, .features = fuzz_features(&r->in) };
 	r->ring.flags = fuzz_ring_flags(how & 1, r->ring.features);
