@@ -12,6 +12,7 @@
  *   memory.h device.h                          virtqueue, device side
  *   blk.h bio.h blk_driver.h                   virtio-blk, driver side
  *   backend.h blk_parse.h blk_device.h         virtio-blk, device side
+ *   coalesce.h                                 neighbours joined, for any device
  *
  * Both ends of one ring, from nothing, where guest memory is at `host` and at guest address `base`,
  * and the ring begins there (driver first: it sets the ring's memory up):
@@ -41,6 +42,7 @@
 #include <vqblk/blk_device.h>
 #include <vqblk/blk_driver.h>
 #include <vqblk/blk_parse.h>
+#include <vqblk/coalesce.h>
 #include <vqblk/device.h>
 #include <vqblk/driver.h>
 #include <vqblk/indirect.h>

@@ -2,10 +2,11 @@
 /*
  * The memory that a queue keeps for itself stays within a budget, whatever its size: 512 bytes and
  * so many for each entry of the ring. What the library asks for keeps to it exactly; the macros for
- * static allocation round it up to the alignment of the next object.
+ * static allocation round it up to the alignment of the next object. A coalescer has a budget, too.
  */
 #include <stdio.h>
 
+#include <vqblk/coalesce.h>
 #include <vqblk/device.h>
 #include <vqblk/driver.h>
 
@@ -60,11 +61,34 @@ static void test_a_device_keeps_512_bytes_and_32_for_each_entry(void **state)
 		check("device", size, device_size(size), VQB_DEVICE_BYTES(size), DEVICE_ENTRY);
 }
 
+/* The list of pieces comes on top: it is as long as the caller likes. */
+static void test_a_coalescer_of_32_keeps_4_kib_and_its_piece_list(void **state)
+{
+	struct vqb_coalescer_config config = { .struct_size = sizeof(config),
+					       .max_pieces = 1024,
+					       .max_transfer = UINT64_MAX };
+	size_t alone = vqb_coalescer_size(&config), asked, macro;
+
+	(void)state;
+	printf("coalescer of 32 requests: %zu bytes of at most 4096\n", alone);
+	assert_in_range(alone, 1, 4096);
+	for (config.requests = 1; config.requests <= 1024; config.requests *= 2) {
+		config.joins = config.requests > 8 ? config.requests / 4 : 2;
+		for (config.pieces = 0; config.pieces < 5000; config.pieces += 1023) {
+			asked = vqb_coalescer_size(&config);
+			macro = VQB_COALESCER_BYTES(config.requests, config.joins, config.pieces);
+			assert_in_range(asked, 1, macro);
+			assert_in_range(macro, asked, asked + 64);
+		}
+	}
+}
+
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_a_driver_keeps_512_bytes_and_24_for_each_entry),
 		cmocka_unit_test(test_a_device_keeps_512_bytes_and_32_for_each_entry),
+		cmocka_unit_test(test_a_coalescer_of_32_keeps_4_kib_and_its_piece_list),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
