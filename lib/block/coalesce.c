@@ -18,7 +18,7 @@
 #include "blk_arena.h"
 
 enum {
-	BLOCK = 16, /* entries that are sorted by counting, before blocks are merged */
+	BLOCK = 4, /* entries that are sorted by counting, before blocks are merged */
 	MAX_REQUESTS = 1024,
 	MAX_JOINS = 0x7fff,
 	/*
@@ -26,6 +26,7 @@ enum {
 	 * is on its own for its second attempt, or with this bit of the joined submission.
 	 */
 	JOINED = 0x8000,
+	NO_KIND = 0xffff,
 };
 
 struct entry {
@@ -47,20 +48,25 @@ struct hull {
 };
 
 struct vqb_coalescer {
-	struct entry *batch, *other; /* `most` entries each; sorting goes from one to the other */
-	uint64_t last;               /* byte of the newest entry */
-	uint32_t count, most;
-	uint16_t kind;  /* op and flags of the batch */
-	uint8_t rising; /* each entry lies behind the one before it */
+	/* What adding needs, in a cache line. */
+	struct entry *next,
+		*end;     /* of the batch: where the next entry goes, and where it is full */
+	uint64_t last;    /* byte of the newest entry */
+	struct hull near; /* a request outside of it overlaps no live join */
+	uint64_t pieces;  /* of all requests of the batch */
+	uint16_t kind;    /* op and flags of the batch, or NO_KIND: nothing is collected */
+	uint8_t rising;   /* each entry lies behind the one before it */
 	uint8_t zero;
+
 	uint32_t max_pieces;
 	uint64_t max_transfer;
-	struct hull hull[2]; /* at least; of IN, of OUT */
+	struct entry *batch, *other; /* as long as each other; sorting goes from one to the other */
+	struct hull hull[2];         /* at least; of IN, of OUT */
 	struct join *join;
 	struct vqb_io *idle; /* joins that are free */
 	struct vqb_piece *piece;
-	uint16_t *live; /* numbers of the joins that are not free, from 0 */
-	uint32_t lives, zero_too;
+	uint16_t *live;              /* numbers of the joins that are not free, from 0 */
+	uint32_t lives, submissions; /* the latter while they are handed out */
 	struct blk_arena arena;
 	struct vqb_coalescer_counters counters;
 };
@@ -100,10 +106,9 @@ static void lay_out(struct vqb_coalescer *c, const struct vqb_coalescer_config *
 	uint32_t joins = joins_of(config), i;
 	struct blk_span *span;
 
-	c->most = requests_of(config);
-	c->batch = (struct entry *)(c + 1);
-	c->other = c->batch + c->most;
-	c->join = (struct join *)(c->other + c->most);
+	c->batch = c->next = (struct entry *)(c + 1);
+	c->other = c->end = c->batch + requests_of(config);
+	c->join = (struct join *)(c->other + requests_of(config));
 	c->piece = (struct vqb_piece *)(c->join + joins);
 	span = (struct blk_span *)(c->piece + config->pieces);
 	c->live = (uint16_t *)(span + joins + 1);
@@ -133,6 +138,7 @@ int32_t vqb_coalescer_init(void *mem, size_t bytes, const struct vqb_coalescer_c
 	memset(c, 0, need);
 	lay_out(c, config);
 	empty_hulls(c);
+	c->kind = NO_KIND;
 	c->max_transfer = config->max_transfer;
 	c->max_pieces = config->max_pieces;
 	/* A run that could never be held would keep its parts from being joined, too. */
@@ -162,6 +168,8 @@ static VQB_COLD uint32_t overlaps_live(struct vqb_coalescer *c, const struct vqb
 {
 	uint32_t overlaps = 0, i;
 
+	if (!c->lives)
+		return 0;
 	empty_hulls(c);
 	for (i = 0; i < c->lives; i++) {
 		const struct vqb_io *joined = &c->join[c->live[i]].io;
@@ -174,77 +182,146 @@ static VQB_COLD uint32_t overlaps_live(struct vqb_coalescer *c, const struct vqb
 	return overlaps;
 }
 
-static uint32_t meets(const struct hull *hull, const struct vqb_io *io)
+VQB_INLINE int32_t keep(struct vqb_coalescer *c, struct vqb_io *io, uint64_t last)
 {
-	return io->offset <= hull->last && last_byte(io) >= hull->first;
+	struct entry *entry = c->next;
+
+	c->rising &= io->offset > c->last;
+	c->last = last;
+	c->pieces += io->pieces;
+	entry->key = io->offset;
+	entry->io = io;
+	c->next = entry + 1;
+	return VQB_OK;
+}
+
+/* The first request of a batch says of which kind the others have to be. */
+static int32_t keep_first(struct vqb_coalescer *c, struct vqb_io *io, uint16_t kind)
+{
+	const struct hull *reads = &c->hull[VQB_BLK_IN];
+
+	if (overlaps_live(c, io))
+		return VQB_E_BUSY;
+	c->kind = kind;
+	/* No join comes to life before the batch is flushed. Reads may pass reads. */
+	c->near = c->hull[VQB_BLK_OUT];
+	if (io->op == VQB_BLK_OUT && c->near.first > reads->first)
+		c->near.first = reads->first;
+	if (io->op == VQB_BLK_OUT && c->near.last < reads->last)
+		c->near.last = reads->last;
+	c->pieces = 0;
+	keep(c, io, last_byte(io));
+	c->rising = 1;
+	return VQB_OK;
+}
+
+/* There is something about this one: which need not mean that it isn't kept. */
+static VQB_APART int32_t keep_maybe(struct vqb_coalescer *c, struct vqb_io *io, uint16_t kind)
+{
+	if (io->op > VQB_BLK_OUT || !io->bytes || last_byte(io) < io->offset)
+		return VQB_E_INVALID;
+	if (c->next == c->batch)
+		return keep_first(c, io, kind);
+	if (c->next == c->end || kind != c->kind)
+		return VQB_E_NOSPC;
+	if (overlaps_live(c, io))
+		return VQB_E_BUSY;
+	return keep(c, io, last_byte(io));
 }
 
 int32_t vqb_coalescer_add(struct vqb_coalescer *c, struct vqb_io *io)
 {
 	uint16_t kind = (uint16_t)(io->op | io->flags << 8);
-	struct entry *entry = &c->batch[c->count];
+	uint64_t last = last_byte(io);
 
-	if (io->op > VQB_BLK_OUT || !io->bytes || io->bytes - 1 > UINT64_MAX - io->offset)
-		return VQB_E_INVALID;
-	if (c->count && (c->count == c->most || c->kind != kind))
-		return VQB_E_NOSPC;
-	if (VQB_UNLIKELY(meets(&c->hull[VQB_BLK_OUT], io) ||
-			 (io->op == VQB_BLK_OUT && meets(&c->hull[VQB_BLK_IN], io))) &&
-	    overlaps_live(c, io))
-		return VQB_E_BUSY;
-	c->kind = kind;
-	c->rising = !c->count || (c->rising && io->offset > c->last);
-	entry->key = io->offset;
-	entry->io = io;
-	c->last = last_byte(io);
-	c->count++;
-	return VQB_OK;
+	/* No bytes, too: they end before they begin, or at 0 seem to be everything, which is near. */
+	if (VQB_UNLIKELY(kind != c->kind || c->next == c->end || last < io->offset ||
+			 (io->offset <= c->near.last && last >= c->near.first)))
+		return keep_maybe(c, io, kind);
+	return keep(c, io, last);
 }
 
 uint32_t vqb_coalescer_collected(const struct vqb_coalescer *c)
 {
-	return c->count;
+	return (uint32_t)(c->next - c->batch);
 }
 
 /* ---- sorting: stable, and without a branch that depends on how things lie ---- */
 
-/* Each entry goes where the number of those in front of it says. */
-static void sort_block(const struct entry *in, uint32_t n, struct entry *out)
+/* Each of up to four entries goes where the number of those in front of it says. */
+static void sort_few(const struct entry *in, uint32_t n, struct entry *out)
 {
-	uint32_t rank[BLOCK], i, j;
+	uint32_t ab, ac, ad, bc, bd, cd;
 
-	for (i = 0; i < n; i++) {
-		uint32_t behind = 0;
-
-		for (j = 0; j < i; j++) {
-			uint32_t later = in[j].key > in[i].key;
-
-			rank[j] += later;
-			behind += later;
-		}
-		rank[i] = i - behind;
+	if (n == 4) {
+		ab = in[0].key > in[1].key;
+		ac = in[0].key > in[2].key;
+		ad = in[0].key > in[3].key;
+		bc = in[1].key > in[2].key;
+		bd = in[1].key > in[3].key;
+		cd = in[2].key > in[3].key;
+		out[ab + ac + ad] = in[0];
+		out[1 - ab + bc + bd] = in[1];
+		out[2 - ac - bc + cd] = in[2];
+		out[3 - ad - bd - cd] = in[3];
+	} else {
+		ab = n > 1 && in[0].key > in[1].key;
+		ac = n > 2 && in[0].key > in[2].key;
+		bc = n > 2 && in[1].key > in[2].key;
+		out[ab + ac] = in[0];
+		if (n > 1)
+			out[1 - ab + bc] = in[1];
+		if (n > 2)
+			out[2 - ac - bc] = in[2];
 	}
-	for (i = 0; i < n; i++)
-		out[rank[i]] = in[i];
 }
 
-/* [in, mid) and [mid, end) into one. */
+/*
+ * One of two, and no branch, which would be guessed wrong half of the time. `second` is 0 or -1, all
+ * bits.
+ */
+VQB_INLINE struct entry pick(const struct entry *one, const struct entry *two, uintptr_t second)
+{
+	uintptr_t from = (uintptr_t)one ^ (((uintptr_t)one ^ (uintptr_t)two) & second);
+
+	return *(const struct entry *)from;
+}
+
+/*
+ * Two blocks of the same width into one, from both ends at a time: they meet in the middle, and
+ * neither can run out of entries.
+ */
+static void merge_equal(const struct entry *in, uint32_t width, struct entry *out)
+{
+	const struct entry *a = in, *b = in + width, *a_last = b - 1, *b_last = b + width - 1;
+	struct entry *last = out + 2 * width - 1;
+	uint32_t i;
+
+	for (i = 0; i < width; i++) {
+		uintptr_t from_b = 0 - (uintptr_t)(b->key < a->key);
+		uintptr_t from_a = 0 - (uintptr_t)(a_last->key > b_last->key);
+
+		out[i] = pick(a, b, from_b);
+		b -= (intptr_t)from_b;
+		a += 1 + (intptr_t)from_b;
+		*last-- = pick(b_last, a_last, from_a);
+		a_last += (intptr_t)from_a;
+		b_last -= 1 + (intptr_t)from_a;
+	}
+}
+
+/* [in, mid) and [mid, end), the end of a batch, into one. */
 static void merge(const struct entry *in, const struct entry *mid, const struct entry *end,
 		  struct entry *out)
 {
-	const struct entry *second = mid;
+	const struct entry *b = mid;
 
-	while (in < mid && second < end) {
-		size_t later = second->key < in->key;
-
-		*out++ = later ? *second : *in;
-		second += later;
-		in += 1 - later;
-	}
+	while (in < mid && b < end)
+		*out++ = b->key < in->key ? *b++ : *in++;
 	while (in < mid)
 		*out++ = *in++;
-	while (second < end)
-		*out++ = *second++;
+	while (b < end)
+		*out++ = *b++;
 }
 
 /* Answers which of the two arrays has what was `from`, sorted. */
@@ -254,16 +331,18 @@ static struct entry *sort(struct entry *from, struct entry *to, uint32_t n)
 	uint32_t i, width;
 
 	for (i = 0; i < n; i += BLOCK)
-		sort_block(from + i, n - i < BLOCK ? n - i : BLOCK, to + i);
+		sort_few(from + i, n - i < BLOCK ? n - i : BLOCK, to + i);
 	for (width = BLOCK; width < n; width *= 2) {
 		swap = from;
 		from = to;
 		to = swap;
 		for (i = 0; i < n; i += 2 * width) {
 			uint32_t mid = n - i < width ? n : i + width;
-			uint32_t end = n - i < 2 * width ? n : i + 2 * width;
 
-			merge(from + i, from + mid, from + end, to + i);
+			if (n - i >= 2 * width)
+				merge_equal(from + i, width, to + i);
+			else
+				merge(from + i, from + mid, from + n, to + i);
 		}
 	}
 	return to;
@@ -278,102 +357,113 @@ static struct vqb_io **alone(struct vqb_io **tail, struct vqb_io *io)
 	return &io->next;
 }
 
-/* How many of `n` entries, the first one included, make one submission, and of how many pieces. */
-static uint32_t run_length(const struct vqb_coalescer *c, const struct entry *e, uint32_t n,
-			   uint32_t *pieces)
+/* May the second entry ride along with the first? */
+static uint32_t fit(const struct vqb_coalescer *c, const struct entry *e)
 {
-	const struct vqb_io *io = e->io;
-	uint32_t room, k = 1;
-	uint64_t left, next = io->offset + io->bytes; /* 0 for 2^64: no later entry is there */
+	const struct vqb_io *one = e[0].io, *two = e[1].io;
 
-	/* What is over a limit alone leaves nothing of it, rather than more than all. */
-	if (io->pieces > c->max_pieces || io->bytes > c->max_transfer)
-		return 1;
-	room = c->max_pieces - io->pieces;
-	left = c->max_transfer - io->bytes;
-	for (; k < n && e[k].key == next; k++) {
-		io = e[k].io;
-		if (io->pieces > room || io->bytes > left)
-			break;
-		room -= io->pieces;
+	/* An end of 2^64 is 0 here, where no later entry begins. */
+	return one->offset + one->bytes == e[1].key && one->pieces <= c->max_pieces &&
+	       two->pieces <= c->max_pieces - one->pieces && one->bytes <= c->max_transfer &&
+	       two->bytes <= c->max_transfer - one->bytes;
+}
+
+/*
+ * A stretch of free pieces, which is held when it is known how much of it is used. Answers its size, 0
+ * for none. At best it has room for all of the batch, else for the two that there are at least.
+ */
+static uint32_t find_pieces(struct vqb_coalescer *c, const struct entry *e, uint32_t *at)
+{
+	uint32_t most = c->max_pieces, room;
+
+	room = blk_arena_room(&c->arena, c->pieces < most ? (uint32_t)c->pieces : most, at);
+	if (VQB_UNLIKELY(!room))
+		room = blk_arena_room(&c->arena, e[0].io->pieces + e[1].io->pieces, at);
+	return room < most ? room : most;
+}
+
+/*
+ * Links as many entries as are neighbours, of no more than `room` pieces and `left` bytes, and copies
+ * their pieces. The first two fit. Answers how many. Kept apart, so that its loop has all registers.
+ */
+static VQB_APART uint32_t fill(struct join *join, const struct entry *e, const struct entry *end,
+			       uint32_t room, uint64_t left)
+{
+	struct vqb_piece *piece = (struct vqb_piece *)join->io.piece;
+	struct vqb_io *io = e->io, **member = &join->members;
+	const struct entry *first = e;
+	uint64_t next = e->key;
+
+	do {
+		uint32_t pieces = io->pieces;
+
+		room -= pieces;
 		left -= io->bytes;
 		next += io->bytes;
-	}
-	*pieces = c->max_pieces - room;
-	return k;
-}
-
-/* One submission of `n` entries, into a join and pieces that were found free. */
-static void fill(struct join *join, const struct entry *e, uint32_t n, struct vqb_piece *piece)
-{
-	struct vqb_io **member = &join->members;
-	uint64_t bytes = 0;
-	uint32_t i;
-
-	join->io.piece = piece;
-	join->io.offset = e->io->offset;
-	join->io.op = e->io->op;
-	join->io.flags = e->io->flags;
-	for (i = 0; i < n; i++) {
-		struct vqb_io *io = e[i].io;
-
-		bytes += io->bytes;
-		if (io->pieces == 1)
-			*piece = *io->piece;
-		else if (io->pieces)
-			memcpy(piece, io->piece, io->pieces * sizeof(*piece));
-		piece += io->pieces;
 		*member = io;
 		member = &io->next;
-	}
+		if (pieces == 1)
+			*piece = *io->piece;
+		else if (pieces)
+			memcpy(piece, io->piece, pieces * sizeof(*piece));
+		piece += pieces;
+		if (++e == end)
+			break;
+		io = e->io;
+	} while (e->key == next && io->pieces <= room && io->bytes <= left);
 	*member = NULL;
-	join->io.bytes = bytes;
-	join->left = n;
+	join->io.bytes = next - join->io.offset;
+	join->io.pieces = (uint32_t)(piece - join->io.piece);
+	join->left = (uint32_t)(e - first);
+	return join->left;
 }
 
-/* NULL: no join is free, or no stretch of pieces is long enough. */
-static struct vqb_io *join_up(struct vqb_coalescer *c, const struct entry *e, uint32_t n,
-			      uint32_t pieces)
+/* How many of `n` entries are in a joined submission now; 0: nothing is free for one. */
+static uint32_t join_up(struct vqb_coalescer *c, const struct entry *e, uint32_t n)
 {
 	struct join *join = (struct join *)c->idle;
-	uint32_t number, at = 0;
+	uint32_t number, room, k, at = 0;
 
-	if (!join || blk_arena_room(&c->arena, pieces, &at) < pieces)
-		return NULL;
+	if (!join)
+		return 0;
+	room = find_pieces(c, e, &at);
+	if (!room)
+		return 0;
 	c->idle = join->io.next;
 	number = (uint32_t)(join - c->join);
-	blk_arena_hold(&c->arena, number, at, at + pieces);
-	fill(join, e, n, c->piece + at);
-	join->io.pieces = pieces;
+	join->io.piece = c->piece + at;
+	join->io.op = e->io->op;
+	join->io.flags = e->io->flags;
 	join->io.group = (uint16_t)(JOINED | (number + 1));
+	join->io.offset = e->key;
+	k = fill(join, e, e + n, room, c->max_transfer);
+	blk_arena_hold(&c->arena, number, at, at + join->io.pieces);
 	join->live = (uint16_t)c->lives;
 	c->live[c->lives++] = (uint16_t)number;
 	widen(&c->hull[join->io.op], &join->io);
-	return &join->io;
+	return k;
 }
 
 /* Entries in order, none of which overlap. */
 static struct vqb_io **hand_out(struct vqb_coalescer *c, const struct entry *e, uint32_t n,
 				struct vqb_io **tail)
 {
-	uint32_t dir = c->kind & 1, k;
+	const struct entry *end = e + n;
 
-	for (; n; e += k, n -= k) {
-		uint32_t pieces = 0, i;
-		struct vqb_io *joined = NULL;
+	for (; e < end; c->submissions++) {
+		struct vqb_io *joined = c->idle;
+		uint32_t k = 0;
 
-		k = run_length(c, e, n, &pieces);
-		if (k > 1)
-			joined = join_up(c, e, k, pieces);
-		if (joined) {
+		if (e + 1 < end && fit(c, e))
+			k = join_up(c, e, (uint32_t)(end - e));
+		if (k) {
 			*tail = joined;
 			tail = &joined->next;
-			c->counters.submissions[dir]++;
-			continue;
+			e += k;
+		} else {
+			tail = alone(tail, e->io);
+			e++;
 		}
-		for (i = 0; i < k; i++)
-			tail = alone(tail, e[i].io);
-		c->counters.submissions[dir] += k;
 	}
 	return tail;
 }
@@ -414,39 +504,47 @@ static VQB_COLD struct vqb_io **by_arrival(struct vqb_coalescer *c, struct entry
 	e = sort(e, room, n);
 	for (i = 0; i < n; i++)
 		tail = alone(tail, e[i].io);
-	c->counters.submissions[c->kind & 1] += n;
+	c->submissions += n;
+	return tail;
+}
+
+/* Entries in any order. */
+static struct vqb_io **sort_out(struct vqb_coalescer *c, struct entry *e, uint32_t n,
+				struct vqb_io **tail)
+{
+	uint32_t k, i;
+
+	for (i = 0; i < n; i++)
+		e[i].io->group = (uint16_t)i; /* when it arrived */
+	for (e = sort(e, c->other, n); n; e += k, n -= k) {
+		k = without_overlap(e, n);
+		if (k) {
+			tail = hand_out(c, e, k, tail);
+		} else {
+			k = overlapping(e, n);
+			tail = by_arrival(c, e, k, tail);
+		}
+	}
 	return tail;
 }
 
 struct vqb_io *vqb_coalescer_flush(struct vqb_coalescer *c)
 {
+	uint32_t n = vqb_coalescer_collected(c), dir = c->kind & 1;
 	struct vqb_io *first = NULL, **tail = &first;
-	uint32_t n = c->count, k, i;
-	struct entry *e = c->batch;
 
-	c->count = 0;
-	c->counters.requests[c->kind & 1] += n;
-	if (c->rising) {
-		tail = hand_out(c, e, n, tail);
-		n = 0;
-	} else {
-		for (i = 0; i < n; i++)
-			e[i].io->group = (uint16_t)i; /* when it arrived */
-		e = sort(e, c->other, n);
-	}
-	while (n) {
-		k = without_overlap(e, n);
-		tail = hand_out(c, e, k, tail);
-		e += k;
-		n -= k;
-		if (!n)
-			break;
-		k = overlapping(e, n);
-		tail = by_arrival(c, e, k, tail);
-		e += k;
-		n -= k;
-	}
+	if (!n)
+		return NULL;
+	c->submissions = 0;
+	if (c->rising)
+		tail = hand_out(c, c->batch, n, tail);
+	else
+		tail = sort_out(c, c->batch, n, tail);
 	*tail = NULL;
+	c->counters.requests[dir] += n;
+	c->counters.submissions[dir] += c->submissions;
+	c->next = c->batch;
+	c->kind = NO_KIND;
 	return first;
 }
 
@@ -464,35 +562,48 @@ static void free_join(struct vqb_coalescer *c, struct join *join)
 	c->idle = &join->io;
 }
 
+static void all_done(struct vqb_coalescer *c, struct join *join, struct vqb_io_list *done)
+{
+	struct vqb_io *io = join->members, *last = io;
+
+	for (; io; io = io->next) {
+		io->result = (int64_t)io->bytes;
+		io->group = 0;
+		last = io;
+	}
+	if (done->first)
+		done->last->next = join->members;
+	else
+		done->first = join->members;
+	done->last = last;
+	free_join(c, join);
+}
+
 /*
- * The members whose bytes were all done are done. The others are on their own from now on, with
- * nothing left of the join in them but its number.
+ * Failed, or not all of it was done. The members whose bytes were all done are done. The others are
+ * on their own from now on, with nothing left of the join in them but its number.
  */
 static void split(struct vqb_coalescer *c, struct join *join, struct vqb_io_list *done,
 		  struct vqb_io_list *retry)
 {
 	uint64_t good = join->io.result < 0 ? 0 : (uint64_t)join->io.result;
-	uint16_t number = join->io.group & (JOINED - 1);
 	struct vqb_io *io, *next;
 
-	blk_arena_release(&c->arena, number - 1u);
 	for (io = join->members; io; io = next) {
 		next = io->next;
 		if (io->bytes <= good) {
 			good -= io->bytes;
-			io->group = 0;
 			io->result = (int64_t)io->bytes;
+			io->group = 0;
 			vqb_io_list_add(done, io);
 			join->left--;
 		} else {
 			good = 0;
-			io->group = number;
+			io->group = join->io.group & (JOINED - 1);
 			vqb_io_list_add(retry, io);
 			c->counters.retries[io->op]++;
 		}
 	}
-	if (!join->left)
-		free_join(c, join);
 }
 
 void vqb_coalescer_done(struct vqb_coalescer *c, struct vqb_io *io, struct vqb_io_list *done,
@@ -505,7 +616,12 @@ void vqb_coalescer_done(struct vqb_coalescer *c, struct vqb_io *io, struct vqb_i
 		return;
 	}
 	if (io->group & JOINED) {
-		split(c, (struct join *)io, done, retry);
+		join = (struct join *)io;
+		blk_arena_release(&c->arena, (uint32_t)(join - c->join));
+		if (io->result >= 0 && (uint64_t)io->result >= io->bytes)
+			all_done(c, join, done);
+		else
+			split(c, join, done, retry);
 		return;
 	}
 	join = &c->join[io->group - 1];

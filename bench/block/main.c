@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * bench-block: what do the block primitives cost, without any ring?
+ *
+ *   bench-block [PART]            the tables, or one of them
+ *   bench-block [PART] --claims   a line for each goal (common/claims.h)
+ *        [--rounds ROUNDS]        over so many (15)
+ */
+#include <getopt.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "machine.h"
+#include "parts.h"
+
+static const struct {
+	const char *name;
+	part_run run;
+} parts[] = {
+	{ "coalesce", coalesce_part },
+};
+
+enum { PARTS = sizeof(parts) / sizeof(parts[0]), ROUNDS = 15, MAX_ROUNDS = 101 };
+
+int main(int argc, char **argv)
+{
+	static const struct option options[] = { { "claims", no_argument, NULL, 'c' },
+						 { "rounds", required_argument, NULL, 'r' },
+						 { NULL, 0, NULL, 0 } };
+	uint32_t rounds = ROUNDS, ran = 0;
+	bool claims = false;
+	int option;
+
+	while ((option = getopt_long(argc, argv, "", options, NULL)) >= 0) {
+		if (option == 'c')
+			claims = true;
+		else if (option == 'r')
+			rounds = (uint32_t)strtoul(optarg, NULL, 10);
+		else
+			die("see the head of bench/block/main.c");
+	}
+	if (!rounds || rounds > MAX_ROUNDS)
+		die("--rounds takes 1 to 101");
+	pin_to(0);
+	for (uint32_t i = 0; i < PARTS; i++) {
+		if (optind < argc && strcmp(argv[optind], parts[i].name))
+			continue;
+		parts[i].run(rounds, claims);
+		ran++;
+	}
+	if (!ran)
+		die("there is no such part");
+	return 0;
+}
