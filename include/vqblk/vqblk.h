@@ -13,6 +13,7 @@
  *   blk.h bio.h blk_driver.h                   virtio-blk, driver side
  *   backend.h blk_parse.h blk_device.h         virtio-blk, device side
  *   coalesce.h                                 neighbours joined, for any device
+ *   batch.h                                    several queues ended together, both sides
  *
  * Both ends of one ring, from nothing, where guest memory is at `host` and at guest address `base`,
  * and the ring begins there (driver first: it sets the ring's memory up):
@@ -37,6 +38,7 @@
 
 #include <vqblk/api.h>
 #include <vqblk/backend.h>
+#include <vqblk/batch.h>
 #include <vqblk/bio.h>
 #include <vqblk/blk.h>
 #include <vqblk/blk_device.h>
