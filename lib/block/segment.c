@@ -1,0 +1,562 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * segment.c: limits of requests, and the walk that maps vectors under them.
+ *
+ * The walk has one open segment: all before it in the table is final, and it may still grow up to
+ * an address that was fixed when it was opened. A vector that begins where the last one ended makes
+ * it longer; any other opens the next. Longest first is also fewest: what a segment could reach
+ * from further back, it reaches from here.
+ *
+ * take_plain has the vectors that just grow or open a segment, and leaves every other as it was to
+ * take_vector, which knows all the rules.
+ */
+#include <vqblk/port.h>
+#include <vqblk/segment.h>
+
+/* ---- limits ---- */
+
+void vqb_limits_init(struct vqb_limits *limits)
+{
+	memset(limits, 0, sizeof(*limits));
+	limits->struct_size = sizeof(*limits);
+	limits->max_segments = UINT32_MAX;
+	limits->max_segment_bytes = UINT32_MAX;
+	limits->seg_boundary = UINT64_MAX;
+	limits->max_sectors = VQB_MAX_SECTORS;
+	limits->block_size = VQB_SECTOR_BYTES;
+	limits->split_align = VQB_SECTOR_BYTES;
+}
+
+static int is_power(uint64_t v)
+{
+	return v && !(v & (v - 1));
+}
+
+/* A power of two less one, all ones and 0 included. */
+static int is_mask(uint64_t v)
+{
+	return !(v & (v + 1));
+}
+
+static uint32_t least(uint32_t a, uint32_t b)
+{
+	return a < b ? a : b;
+}
+
+static uint64_t sector_bytes(uint32_t sectors)
+{
+	return (uint64_t)sectors << VQB_SECTOR_SHIFT;
+}
+
+static int form_is_good(const struct vqb_limits *l)
+{
+	return l->struct_size == sizeof(*l) && !(l->flags & ~(uint32_t)VQB_LIMITS_NO_CLUSTER) &&
+	       !l->zero && !(l->discard.zero | l->zeroes.zero | l->erase.zero);
+}
+
+static int split_is_good(const struct vqb_limits *l)
+{
+	return is_power(l->split_align) && l->split_align >= l->block_size &&
+	       l->split_offset < l->split_align && !(l->split_offset & (l->block_size - 1));
+}
+
+static int virt_is_good(const struct vqb_limits *l)
+{
+	return !l->virt_boundary ||
+	       (l->max_segment_bytes > l->virt_boundary && l->seg_boundary >= l->virt_boundary);
+}
+
+/* Segments of a block that lies at a multiple of its size: those of each part, which end alike. */
+static int block_gets_through(const struct vqb_limits *l)
+{
+	uint32_t part = l->block_size, each = l->max_segment_bytes;
+
+	if (l->seg_boundary < part)
+		part = (uint32_t)l->seg_boundary + 1;
+	if (each < part)
+		each &= ~(uint32_t)l->virt_boundary;
+	else
+		each = part;
+	return (uint64_t)(l->block_size / part) * ((part - 1) / each + 1) <= l->max_segments;
+}
+
+static int ranges_are_good(const struct vqb_range_limits *r, uint32_t block_size)
+{
+	if (!r->max_sectors || !r->max_ranges)
+		return !r->max_sectors && !r->max_ranges;
+	return sector_bytes(r->max_sectors) >= block_size;
+}
+
+static uint32_t broken_rule(const struct vqb_limits *l)
+{
+	if (!form_is_good(l))
+		return VQB_LIMITS_FORM;
+	if (!is_power(l->block_size) || l->block_size < VQB_SECTOR_BYTES)
+		return VQB_LIMITS_BLOCK;
+	if (!split_is_good(l))
+		return VQB_LIMITS_SPLIT;
+	if (l->max_sectors > VQB_MAX_SECTORS || sector_bytes(l->max_sectors) < l->block_size)
+		return VQB_LIMITS_SECTORS;
+	if (sector_bytes(l->chunk_sectors) & (l->block_size - 1))
+		return VQB_LIMITS_CHUNK;
+	if (!l->max_segments || !l->max_segment_bytes)
+		return VQB_LIMITS_SEGMENT;
+	if (!is_mask(l->seg_boundary) || !is_mask(l->virt_boundary))
+		return VQB_LIMITS_MASK;
+	if (!virt_is_good(l))
+		return VQB_LIMITS_VIRT;
+	if (!block_gets_through(l))
+		return VQB_LIMITS_PROGRESS;
+	if (!ranges_are_good(&l->discard, l->block_size))
+		return VQB_LIMITS_DISCARD;
+	if (!ranges_are_good(&l->zeroes, l->block_size))
+		return VQB_LIMITS_ZEROES;
+	return ranges_are_good(&l->erase, l->block_size) ? VQB_LIMITS_FINE : VQB_LIMITS_ERASE;
+}
+
+int32_t vqb_limits_check(const struct vqb_limits *limits, uint32_t *rule)
+{
+	uint32_t broken = limits ? broken_rule(limits) : VQB_LIMITS_FORM;
+
+	if (rule)
+		*rule = broken;
+	return broken == VQB_LIMITS_FINE ? VQB_OK : VQB_E_INVALID;
+}
+
+/* ---- limits of virtio-blk ---- */
+
+/* What a driver takes for granted: one range, and no limit to it but the block. */
+static struct vqb_range_limits ranges_of(uint64_t there, uint32_t sectors, uint32_t ranges,
+					 uint32_t alignment, uint32_t block_size)
+{
+	struct vqb_range_limits r = { 0 };
+
+	if (!there)
+		return r;
+	r.max_sectors = sectors ? sectors : UINT32_MAX;
+	r.max_sectors &= ~((block_size >> VQB_SECTOR_SHIFT) - 1);
+	r.max_ranges = ranges ? ranges : 1;
+	r.alignment = alignment;
+	if (!r.max_sectors) /* less than a block: none can be sent */
+		r.max_ranges = 0;
+	return r;
+}
+
+int32_t vqb_limits_of_blk(const struct vqb_blk_limits *blk, uint64_t features, uint32_t ring_size,
+			  struct vqb_limits *out)
+{
+	uint32_t fit = vqb_blk_ring_segments(ring_size ? ring_size : VQB_RING_MAX);
+	uint32_t block;
+	uint64_t split;
+
+	if (!blk || blk->struct_size != sizeof(*blk) || !out)
+		return VQB_E_INVALID;
+	if (!fit)
+		return VQB_E_TOOBIG;
+	block = blk->block_size ? blk->block_size : VQB_SECTOR_BYTES;
+	if (!is_power(block) || block < VQB_SECTOR_BYTES || blk->physical_exp > 31)
+		return VQB_E_INVALID;
+	split = (uint64_t)block << blk->physical_exp;
+	if (split > UINT32_MAX)
+		return VQB_E_INVALID;
+
+	vqb_limits_init(out);
+	out->block_size = block;
+	out->split_align = (uint32_t)split;
+	out->split_offset = (block * blk->alignment_offset) & (out->split_align - 1);
+	out->max_sectors &= ~((block >> VQB_SECTOR_SHIFT) - 1);
+	out->max_segments = least(blk->segments ? blk->segments : 1, fit);
+	out->max_segment_bytes = blk->segment_bytes ? blk->segment_bytes : UINT32_MAX;
+	out->discard = ranges_of(features & VQB_FEATURE(VQB_BLK_F_DISCARD), blk->discard_sectors,
+				 blk->discard_ranges, blk->discard_alignment, block);
+	out->zeroes = ranges_of(features & VQB_FEATURE(VQB_BLK_F_WRITE_ZEROES), blk->zeroes_sectors,
+				blk->zeroes_ranges, 0, block);
+	out->erase = ranges_of(features & VQB_FEATURE(VQB_BLK_F_SECURE_ERASE), blk->erase_sectors,
+			       blk->erase_ranges, blk->erase_alignment, block);
+	return VQB_OK;
+}
+
+/* Sectors of `bytes`, in whole blocks, as far as they can be said in 32 bits. */
+static uint32_t whole_sectors(uint64_t bytes, uint32_t block_size)
+{
+	uint64_t sectors = bytes >> VQB_SECTOR_SHIFT;
+
+	if (sectors > UINT32_MAX)
+		sectors = UINT32_MAX;
+	return (uint32_t)sectors & ~((block_size >> VQB_SECTOR_SHIFT) - 1);
+}
+
+static uint32_t aligned_sectors(uint32_t alignment, uint32_t block_size)
+{
+	uint64_t up = ((uint64_t)alignment + block_size - 1) & ~((uint64_t)block_size - 1);
+
+	return (uint32_t)(up >> VQB_SECTOR_SHIFT);
+}
+
+/* Segments and their length, so that the longest request is within `transfer` bytes. */
+static int32_t announce_segments(struct vqb_blk_limits *out, uint64_t transfer, uint32_t most)
+{
+	uint32_t block = out->block_size, floor = block < 4096 ? 4096 : block;
+	uint32_t whole = (uint32_t)transfer & ~(block - 1);
+
+	out->segments = most;
+	if (transfer > sector_bytes(VQB_MAX_SECTORS))
+		return VQB_OK; /* more than any chain carries */
+	if (!whole)
+		return VQB_E_TOOBIG;
+	floor = least(floor, whole);
+	out->segments = least(most, whole / floor);
+	out->segment_bytes = whole / out->segments & ~(block - 1);
+	return VQB_OK;
+}
+
+static void announce_ranges(struct vqb_blk_limits *out, const struct vqb_backend_caps *caps,
+			    uint32_t ranges)
+{
+	uint32_t sectors = whole_sectors(caps->max_range, out->block_size);
+
+	if (!sectors)
+		return;
+	if (caps->can & VQB_CAN_DISCARD) {
+		out->discard_sectors = sectors;
+		out->discard_ranges = ranges;
+		out->discard_alignment = aligned_sectors(caps->discard_alignment, out->block_size);
+	}
+	if (caps->can & VQB_CAN_WRITE_ZEROES) {
+		out->zeroes_sectors = sectors;
+		out->zeroes_ranges = ranges;
+		out->zeroes_may_unmap = !!(caps->can & VQB_CAN_UNMAP);
+	}
+	if (caps->can & VQB_CAN_SECURE_ERASE) {
+		out->erase_sectors = sectors;
+		out->erase_ranges = ranges;
+		out->erase_alignment = aligned_sectors(caps->erase_alignment, out->block_size);
+	}
+}
+
+int32_t vqb_blk_limits_announce(const struct vqb_backend_caps *caps,
+				const struct vqb_blk_shape *shape, struct vqb_blk_limits *out)
+{
+	uint32_t block, most;
+
+	if (!caps || !shape || shape->struct_size != sizeof(*shape) || shape->zero || !out)
+		return VQB_E_INVALID;
+	block = shape->block_size ? shape->block_size : VQB_SECTOR_BYTES;
+	if (!is_power(block) || block < VQB_SECTOR_BYTES || caps->alignment > block)
+		return VQB_E_INVALID;
+	most = least(vqb_blk_ring_segments(shape->ring_size), caps->max_pieces);
+	if (!most)
+		return VQB_E_TOOBIG;
+	memset(out, 0, sizeof(*out));
+	out->struct_size = sizeof(*out);
+	out->block_size = block;
+	out->capacity = (caps->bytes & ~((uint64_t)block - 1)) >> VQB_SECTOR_SHIFT;
+	out->queues = shape->queues ? shape->queues : 1;
+	announce_ranges(out, caps, shape->ranges ? shape->ranges : 1);
+	return announce_segments(out, caps->max_transfer, most);
+}
+
+/* ---- what all of the following goes by ---- */
+
+/* The last address that a segment from `addr` on may have. */
+VQB_TINY uint64_t reach(uint64_t addr, uint64_t longest, uint64_t boundary)
+{
+	uint64_t wall = addr | boundary;
+
+	return wall - addr < longest ? wall : addr + (longest - 1);
+}
+
+/* Is it wrong that an inner edge has these addresses on its two sides? */
+VQB_TINY int is_gap(uint64_t before, uint64_t behind, uint64_t boundary)
+{
+	return ((before | behind) & boundary) != 0;
+}
+
+/* Without a division of 64 bits, which on smaller machines is a call. */
+static uint32_t sector_in_chunk(uint64_t sector, uint32_t chunk)
+{
+	uint64_t rest = (uint32_t)(sector >> 32) % chunk;
+	int bit;
+
+	if (is_power(chunk))
+		return (uint32_t)sector & (chunk - 1);
+	if (!rest && sector <= UINT32_MAX)
+		return (uint32_t)sector % chunk;
+	for (bit = 31; bit >= 0; bit--) {
+		rest = rest << 1 | (sector >> bit & 1);
+		if (rest >= chunk)
+			rest -= chunk;
+	}
+	return (uint32_t)rest;
+}
+
+/* To the end of the chunk. */
+static uint64_t chunk_bytes(const struct vqb_limits *l, uint64_t sector)
+{
+	uint32_t chunk = l->chunk_sectors;
+
+	return chunk ? sector_bytes(chunk - sector_in_chunk(sector, chunk)) : UINT64_MAX;
+}
+
+uint64_t vqb_limits_bytes(const struct vqb_limits *limits, uint64_t sector)
+{
+	uint64_t most = sector_bytes(least(limits->max_sectors, VQB_MAX_SECTORS));
+	uint64_t chunk = chunk_bytes(limits, sector);
+
+	return (most < chunk ? most : chunk) & ~((uint64_t)limits->block_size - 1);
+}
+
+int vqb_segments_join(const struct vqb_limits *limits, const struct vqb_segment *a,
+		      const struct vqb_segment *b)
+{
+	uint64_t end = a->addr + a->len;
+
+	if (limits->flags & VQB_LIMITS_NO_CLUSTER || b->addr != end || !end)
+		return 0;
+	return end + (b->len - 1) <=
+	       reach(a->addr, limits->max_segment_bytes, limits->seg_boundary);
+}
+
+int vqb_segments_gap(const struct vqb_limits *limits, const struct vqb_segment *a,
+		     const struct vqb_segment *b)
+{
+	return is_gap(a->addr + a->len, b->addr, limits->virt_boundary);
+}
+
+/* ---- the walk ---- */
+
+struct walk {
+	const struct vqb_limits *limits;
+	struct vqb_segment *out; /* NULL: count only */
+	uint64_t start, limit;   /* the open segment, and the last address that it may have */
+	uint64_t end;            /* behind the last byte taken; 0: none was, or it is 2^64 */
+	uint64_t bytes, most;    /* of the request */
+	uint32_t n, cap;         /* segments, the open one included */
+	uint32_t at, offset;     /* the vector that comes next, and bytes of it that are taken */
+};
+
+/* How a walk goes on, or why it ended. */
+enum pace {
+	GO_ON,
+	AT_END, /* of the list */
+	AT_GAP, /* between two vectors */
+	FULL,
+	WRONG, /* a vector is */
+};
+
+/*
+ * A vector's length and `zero` as one number, which is 2^32 or more if `zero` is set. Not every
+ * compiler sees that two loads are one.
+ */
+VQB_TINY uint64_t vector_len(const struct vqb_segment *v)
+{
+	uint64_t both = vqb_port_peek64((const char *)v + offsetof(struct vqb_segment, len));
+
+	return VQB_BIG_ENDIAN ? both << 32 | both >> 32 : both;
+}
+
+VQB_TINY void put(struct vqb_segment *out, uint64_t start, uint64_t last)
+{
+	out->addr = start;
+	out->len = (uint32_t)(last - start + 1);
+	out->zero = 0;
+}
+
+/*
+ * Takes vectors as long as they only grow or open a segment and are well within all limits. One
+ * compare sees that a vector is empty or runs past 2^64 (or begins at 0, which goes the long way,
+ * too); one whose `zero` is set goes beyond any limit.
+ */
+VQB_INLINE void take_plain(struct walk *w, const struct vqb_mapper *m, int fill)
+{
+	const uint64_t longest = w->limits->max_segment_bytes;
+	const uint64_t boundary = w->limits->seg_boundary, virt = w->limits->virt_boundary;
+	const uint64_t cluster = w->limits->flags & VQB_LIMITS_NO_CLUSTER ? 0 : UINT64_MAX;
+	const struct vqb_segment *vec = m->vec;
+	const uint32_t nvec = m->nvec, cap = w->cap;
+	const uint64_t most = w->most;
+	struct vqb_segment *out = w->out;
+	uint64_t start = w->start, limit = w->limit, end = w->end, bytes = w->bytes;
+	uint32_t n = w->n, i = w->at;
+
+	for (; i < nvec; i++) {
+		uint64_t addr = vec[i].addr, len = vector_len(&vec[i]), last = addr + len - 1;
+		uint32_t fresh = addr != (end & cluster);
+		uint64_t from = fresh ? addr : start;
+		uint64_t upto = fresh ? reach(addr, longest, boundary) : limit;
+
+		if (VQB_UNLIKELY(addr - 1 >= last || last > upto))
+			break;
+		if (VQB_UNLIKELY(n + fresh > cap || bytes + len > most))
+			break;
+		if (VQB_UNLIKELY(is_gap(end, addr, virt) && fresh))
+			break;
+		start = from;
+		limit = upto;
+		end = last + 1;
+		bytes += len;
+		n += fresh;
+		if (fill)
+			put(&out[n - 1], start, last);
+	}
+	w->start = start;
+	w->limit = limit;
+	w->end = end;
+	w->bytes = bytes;
+	w->n = n;
+	w->at = i;
+}
+
+static void open_segment(struct walk *w, uint64_t addr)
+{
+	w->n++;
+	w->start = addr;
+	w->limit = reach(addr, w->limits->max_segment_bytes, w->limits->seg_boundary);
+}
+
+static void put_open(const struct walk *w, uint64_t last)
+{
+	if (w->out)
+		put(&w->out[w->n - 1], w->start, last);
+}
+
+/*
+ * Lets the open segment grow up to `last`, cutting it where it must be; answers how far it got.
+ * The cut has to be at a virt_boundary, perhaps before what the segment had already; not so the
+ * request's end.
+ */
+static uint64_t grow(struct walk *w, uint64_t last)
+{
+	while (last > w->limit) {
+		uint64_t edge = (w->limit + 1) & ~w->limits->virt_boundary;
+
+		if (w->n == w->cap || edge <= w->start)
+			return w->limit;
+		put_open(w, edge - 1);
+		open_segment(w, edge);
+	}
+	return last;
+}
+
+static int vector_is_good(const struct vqb_segment *v)
+{
+	return v->len && !v->zero && v->addr <= UINT64_MAX - (v->len - 1);
+}
+
+/* Takes the next vector, or a part of it, by all the rules. */
+static VQB_APART enum pace take_vector(struct walk *w, const struct vqb_segment *v)
+{
+	uint64_t addr = v->addr + w->offset, left = w->most - w->bytes, last;
+	int joins = w->n && addr == w->end && addr && !(w->limits->flags & VQB_LIMITS_NO_CLUSTER);
+
+	if (!vector_is_good(v) || w->offset >= v->len)
+		return WRONG;
+	if (w->n && !joins && is_gap(w->end, addr, w->limits->virt_boundary))
+		return AT_GAP;
+	if (!left || (!joins && w->n == w->cap))
+		return FULL;
+	if (!joins)
+		open_segment(w, addr);
+	if (left > v->len - w->offset)
+		left = v->len - w->offset;
+	last = grow(w, addr + (left - 1));
+	put_open(w, last);
+	left = last + 1 - addr;
+	w->end = last + 1;
+	w->bytes += left;
+	w->offset += (uint32_t)left;
+	if (w->offset < v->len)
+		return FULL;
+	w->offset = 0;
+	w->at++;
+	return GO_ON;
+}
+
+VQB_INLINE enum pace walk(struct walk *w, const struct vqb_mapper *m, int fill)
+{
+	enum pace pace = GO_ON;
+
+	while (pace == GO_ON) {
+		if (!w->offset)
+			take_plain(w, m, fill);
+		if (w->at == m->nvec)
+			return AT_END;
+		pace = take_vector(w, &m->vec[w->at]);
+	}
+	return pace;
+}
+
+static void begin(struct walk *w, const struct vqb_mapper *m, uint64_t most)
+{
+	w->start = w->limit = w->end = w->bytes = 0;
+	w->most = most;
+	w->n = 0;
+	w->at = m->at;
+	w->offset = m->offset;
+}
+
+/*
+ * Where the request has to end, which the walk got as far as it could: at a block. If the next one
+ * can't begin elsewhere anyway, that is that; else at a good place to split. 0: nowhere.
+ */
+static uint64_t good_end(const struct walk *w, enum pace pace, uint64_t sector)
+{
+	const struct vqb_limits *l = w->limits;
+	uint64_t whole = w->bytes & ~((uint64_t)l->block_size - 1), past;
+
+	if (whole == w->bytes && (pace != FULL || whole == chunk_bytes(l, sector)))
+		return whole;
+	past = ((sector << VQB_SECTOR_SHIFT) - l->split_offset + whole) &
+	       ((uint64_t)l->split_align - 1);
+	return past < whole ? whole - past : whole;
+}
+
+/* Walks until the request ends where it may, which is at the first or the second attempt. */
+VQB_INLINE int32_t walk_to_end(struct walk *w, const struct vqb_mapper *m, int fill)
+{
+	uint64_t most = vqb_limits_bytes(w->limits, m->sector);
+	enum pace pace;
+
+	do {
+		begin(w, m, most);
+		pace = walk(w, m, fill);
+		most = good_end(w, pace, m->sector);
+		if (pace == WRONG || (pace == AT_END && most != w->bytes))
+			return VQB_E_INVALID;
+	} while (most && most != w->bytes);
+	return most ? VQB_OK : VQB_E_TOOBIG;
+}
+
+int32_t vqb_map_next(struct vqb_mapper *m, struct vqb_segment *out, uint32_t room, uint32_t *n,
+		     uint64_t *bytes)
+{
+	struct walk w;
+	int32_t status;
+
+	if (!n || !bytes)
+		return VQB_E_INVALID;
+	*n = 0;
+	*bytes = 0;
+	if (!m || !m->limits || m->limits->struct_size != sizeof(*m->limits))
+		return VQB_E_INVALID;
+	if (m->at >= m->nvec)
+		return VQB_OK;
+	w.limits = m->limits;
+	w.out = out;
+	w.cap = least(room, w.limits->max_segments);
+	if (!m->vec || m->sector & ((w.limits->block_size - 1) >> VQB_SECTOR_SHIFT))
+		return VQB_E_INVALID;
+	if (!w.cap || !w.limits->max_segment_bytes)
+		return VQB_E_TOOBIG;
+	status = out ? walk_to_end(&w, m, 1) : walk_to_end(&w, m, 0);
+	if (status)
+		return status;
+	if (w.bytes >> VQB_SECTOR_SHIFT > UINT64_MAX - m->sector)
+		return VQB_E_INVALID;
+	m->at = w.at;
+	m->offset = w.offset;
+	m->sector += w.bytes >> VQB_SECTOR_SHIFT;
+	*n = w.n;
+	*bytes = w.bytes;
+	return VQB_OK;
+}
