@@ -19,6 +19,7 @@ static const struct {
 	part_run run;
 } parts[] = {
 	{ "coalesce", coalesce_part },
+	{ "map", map_part },
 };
 
 enum { PARTS = sizeof(parts) / sizeof(parts[0]), ROUNDS = 15, MAX_ROUNDS = 101 };

@@ -10,5 +10,6 @@
 typedef void (*part_run)(uint32_t rounds, bool claims);
 
 void coalesce_part(uint32_t rounds, bool claims);
+void map_part(uint32_t rounds, bool claims);
 
 #endif

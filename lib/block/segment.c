@@ -328,12 +328,14 @@ int vqb_segments_gap(const struct vqb_limits *limits, const struct vqb_segment *
 struct walk {
 	const struct vqb_limits *limits;
 	struct vqb_segment *out; /* NULL: count only */
-	uint64_t start, limit;   /* the open segment, and the last address that it may have */
+	uint64_t start;          /* of the open segment; none yet: in the upper half */
 	uint64_t end;            /* behind the last byte taken; 0: none was, or it is 2^64 */
 	uint64_t bytes, most;    /* of the request */
 	uint32_t n, cap;         /* segments, the open one included */
 	uint32_t at, offset;     /* the vector that comes next, and bytes of it that are taken */
 };
+
+#define UPPER_HALF (UINT64_C(1) << 63)
 
 /* How a walk goes on, or why it ended. */
 enum pace {
@@ -362,56 +364,84 @@ VQB_TINY void put(struct vqb_segment *out, uint64_t start, uint64_t last)
 	out->zero = 0;
 }
 
-/*
- * Takes vectors as long as they only grow or open a segment and are well within all limits. One
- * compare sees that a vector is empty or runs past 2^64 (or begins at 0, which goes the long way,
- * too); one whose `zero` is set goes beyond any limit.
- */
-VQB_INLINE void take_plain(struct walk *w, const struct vqb_mapper *m, int fill)
+/* The same of a length below 2^32, in two stores. */
+VQB_TINY void put_whole(struct vqb_segment *out, uint64_t start, uint64_t len)
 {
-	const uint64_t longest = w->limits->max_segment_bytes;
-	const uint64_t boundary = w->limits->seg_boundary, virt = w->limits->virt_boundary;
-	const uint64_t cluster = w->limits->flags & VQB_LIMITS_NO_CLUSTER ? 0 : UINT64_MAX;
-	const struct vqb_segment *vec = m->vec;
-	const uint32_t nvec = m->nvec, cap = w->cap;
-	const uint64_t most = w->most;
+	uint64_t both = VQB_BIG_ENDIAN ? len << 32 : len;
+
+	out->addr = start;
+	__builtin_memcpy((char *)out + offsetof(struct vqb_segment, len), &both, sizeof(both));
+}
+
+/*
+ * Takes vectors as long as they only grow or open a segment and are well within all limits, with
+ * no branch that goes one way and then the other: whether a vector opens a segment is a number. It
+ * has no more vectors than there could be segments left.
+ *
+ * One compare sees that a vector is empty, too long for the request, or has its `zero` set. What
+ * lies across the middle of the address space leaves, like what crosses a boundary: a range that
+ * runs past 2^64 seems to, and so does one from 0 on behind a segment that ends at 2^64. As long
+ * as there is no segment, `held` is more than any may have.
+ */
+VQB_INLINE void take_plain(struct walk *w, const struct vqb_segment *vec, uint32_t nvec, int fill,
+			   int gaps)
+{
+	const uint64_t longest = w->limits->max_segment_bytes, virt = w->limits->virt_boundary;
+	const uint64_t walls = ~w->limits->seg_boundary | UPPER_HALF;
+	const uint32_t most = least(nvec - w->at, w->cap - w->n);
+	const struct vqb_segment *v = vec + w->at, *last_v = v + most;
 	struct vqb_segment *out = w->out;
-	uint64_t start = w->start, limit = w->limit, end = w->end, bytes = w->bytes;
-	uint32_t n = w->n, i = w->at;
+	uint64_t end = w->end, held = end - w->start, left = w->most - w->bytes;
+	size_t n = w->n;
 
-	for (; i < nvec; i++) {
-		uint64_t addr = vec[i].addr, len = vector_len(&vec[i]), last = addr + len - 1;
-		uint32_t fresh = addr != (end & cluster);
-		uint64_t from = fresh ? addr : start;
-		uint64_t upto = fresh ? reach(addr, longest, boundary) : limit;
+	w->bytes = w->most;
+	for (; v != last_v; v++) {
+		uint64_t addr = v->addr, len = vector_len(v), behind = addr + len;
+		uint64_t fresh = addr != end, all = (held & (fresh - 1)) + len;
+		uint64_t from = behind - all;
 
-		if (VQB_UNLIKELY(addr - 1 >= last || last > upto))
+		if (VQB_UNLIKELY(all > longest))
 			break;
-		if (VQB_UNLIKELY(n + fresh > cap || bytes + len > most))
+		if (VQB_UNLIKELY(((behind - 1) ^ from) & walls))
 			break;
-		if (VQB_UNLIKELY(is_gap(end, addr, virt) && fresh))
+		if (VQB_UNLIKELY(len - 1 >= left))
 			break;
-		start = from;
-		limit = upto;
-		end = last + 1;
-		bytes += len;
+		if (gaps && VQB_UNLIKELY(is_gap(end, addr, virt) && fresh))
+			break;
 		n += fresh;
+		held = all;
+		end = behind;
+		left -= len;
 		if (fill)
-			put(&out[n - 1], start, last);
+			put_whole(&out[n - 1], from, all);
 	}
-	w->start = start;
-	w->limit = limit;
+	w->start = end - held;
 	w->end = end;
-	w->bytes = bytes;
-	w->n = n;
-	w->at = i;
+	w->bytes -= left;
+	w->n = (uint32_t)n;
+	w->at = (uint32_t)(v - vec);
+}
+
+/* The same loop four times: none of its turns asks what is the same in all of them. */
+static VQB_APART void take_run(struct walk *w, const struct vqb_segment *vec, uint32_t nvec)
+{
+	if (w->limits->virt_boundary) {
+		if (w->out)
+			take_plain(w, vec, nvec, 1, 1);
+		else
+			take_plain(w, vec, nvec, 0, 1);
+	} else {
+		if (w->out)
+			take_plain(w, vec, nvec, 1, 0);
+		else
+			take_plain(w, vec, nvec, 0, 0);
+	}
 }
 
 static void open_segment(struct walk *w, uint64_t addr)
 {
 	w->n++;
 	w->start = addr;
-	w->limit = reach(addr, w->limits->max_segment_bytes, w->limits->seg_boundary);
 }
 
 static void put_open(const struct walk *w, uint64_t last)
@@ -427,13 +457,16 @@ static void put_open(const struct walk *w, uint64_t last)
  */
 static uint64_t grow(struct walk *w, uint64_t last)
 {
-	while (last > w->limit) {
-		uint64_t edge = (w->limit + 1) & ~w->limits->virt_boundary;
+	const struct vqb_limits *l = w->limits;
+	uint64_t limit = reach(w->start, l->max_segment_bytes, l->seg_boundary), edge;
 
+	while (last > limit) {
+		edge = (limit + 1) & ~l->virt_boundary;
 		if (w->n == w->cap || edge <= w->start)
-			return w->limit;
+			return limit;
 		put_open(w, edge - 1);
 		open_segment(w, edge);
+		limit = reach(edge, l->max_segment_bytes, l->seg_boundary);
 	}
 	return last;
 }
@@ -472,13 +505,14 @@ static VQB_APART enum pace take_vector(struct walk *w, const struct vqb_segment 
 	return GO_ON;
 }
 
-VQB_INLINE enum pace walk(struct walk *w, const struct vqb_mapper *m, int fill)
+static enum pace walk(struct walk *w, const struct vqb_mapper *m)
 {
+	int plain = !(w->limits->flags & VQB_LIMITS_NO_CLUSTER);
 	enum pace pace = GO_ON;
 
 	while (pace == GO_ON) {
-		if (!w->offset)
-			take_plain(w, m, fill);
+		if (plain && !w->offset)
+			take_run(w, m->vec, m->nvec);
 		if (w->at == m->nvec)
 			return AT_END;
 		pace = take_vector(w, &m->vec[w->at]);
@@ -488,7 +522,8 @@ VQB_INLINE enum pace walk(struct walk *w, const struct vqb_mapper *m, int fill)
 
 static void begin(struct walk *w, const struct vqb_mapper *m, uint64_t most)
 {
-	w->start = w->limit = w->end = w->bytes = 0;
+	w->start = UPPER_HALF;
+	w->end = w->bytes = 0;
 	w->most = most;
 	w->n = 0;
 	w->at = m->at;
@@ -512,14 +547,14 @@ static uint64_t good_end(const struct walk *w, enum pace pace, uint64_t sector)
 }
 
 /* Walks until the request ends where it may, which is at the first or the second attempt. */
-VQB_INLINE int32_t walk_to_end(struct walk *w, const struct vqb_mapper *m, int fill)
+static int32_t walk_to_end(struct walk *w, const struct vqb_mapper *m)
 {
 	uint64_t most = vqb_limits_bytes(w->limits, m->sector);
 	enum pace pace;
 
 	do {
 		begin(w, m, most);
-		pace = walk(w, m, fill);
+		pace = walk(w, m);
 		most = good_end(w, pace, m->sector);
 		if (pace == WRONG || (pace == AT_END && most != w->bytes))
 			return VQB_E_INVALID;
@@ -548,7 +583,7 @@ int32_t vqb_map_next(struct vqb_mapper *m, struct vqb_segment *out, uint32_t roo
 		return VQB_E_INVALID;
 	if (!w.cap || !w.limits->max_segment_bytes)
 		return VQB_E_TOOBIG;
-	status = out ? walk_to_end(&w, m, 1) : walk_to_end(&w, m, 0);
+	status = walk_to_end(&w, m);
 	if (status)
 		return status;
 	if (w.bytes >> VQB_SECTOR_SHIFT > UINT64_MAX - m->sector)
