@@ -376,65 +376,94 @@ VQB_TINY void put_whole(struct vqb_segment *out, uint64_t start, uint64_t len)
 /*
  * Takes vectors as long as they only grow or open a segment and are well within all limits, with
  * no branch that goes one way and then the other: whether a vector opens a segment is a number. It
- * has no more vectors than there could be segments left.
+ * has no more vectors than there could be segments left. What the last one that it took left open
+ * is in the table, from where it is read at the end: two registers less that live through the loop.
+ * Who only counts has a table of one entry, which is used over and over.
  *
  * One compare sees that a vector is empty, too long for the request, or has its `zero` set. What
  * lies across the middle of the address space leaves, like what crosses a boundary: a range that
- * runs past 2^64 seems to, and so does one from 0 on behind a segment that ends at 2^64. As long
- * as there is no segment, `held` is more than any may have.
+ * runs past 2^64 seems to. As long as there is no segment, `held` is more than any may have.
  */
 VQB_INLINE void take_plain(struct walk *w, const struct vqb_segment *vec, uint32_t nvec, int fill,
 			   int gaps)
 {
-	const uint64_t longest = w->limits->max_segment_bytes, virt = w->limits->virt_boundary;
-	const uint64_t walls = ~w->limits->seg_boundary | UPPER_HALF;
-	const uint32_t most = least(nvec - w->at, w->cap - w->n);
-	const struct vqb_segment *v = vec + w->at, *last_v = v + most;
-	struct vqb_segment *out = w->out;
+	const uint64_t longest = w->limits->max_segment_bytes, boundary = w->limits->seg_boundary;
+	const uint64_t walls = ~boundary | UPPER_HALF, virt = w->limits->virt_boundary;
+	const struct vqb_segment *v = vec + w->at, *first = v;
+	const struct vqb_segment *last = v + least(nvec - w->at, w->cap - w->n);
+	struct vqb_segment one = { 0 }, *seg = fill ? w->out + w->n : &one + 1;
 	uint64_t end = w->end, held = end - w->start, left = w->most - w->bytes;
 	size_t n = w->n;
 
-	w->bytes = w->most;
-	for (; v != last_v; v++) {
-		uint64_t addr = v->addr, len = vector_len(v), behind = addr + len;
-		uint64_t fresh = addr != end, all = (held & (fresh - 1)) + len;
-		uint64_t from = behind - all;
+	for (; v != last; v++) {
+		uint64_t addr = v->addr, len = vector_len(v), gap = (end | addr) & virt;
+		uint64_t fresh = addr != end, all = (held & (fresh - 1)) + len, from;
 
-		if (VQB_UNLIKELY(all > longest))
-			break;
-		if (VQB_UNLIKELY(((behind - 1) ^ from) & walls))
-			break;
+		end = addr + len;
+		from = end - all;
+		if (VQB_UNLIKELY(all > longest || ((end - 1) ^ from) & walls)) {
+			if (held != longest && addr & boundary)
+				break;
+			/* The open segment was full to the last byte. */
+			fresh = 1;
+			all = len;
+			from = addr;
+			if (all > longest || ((end - 1) ^ from) & walls)
+				break;
+		}
 		if (VQB_UNLIKELY(len - 1 >= left))
 			break;
-		if (gaps && VQB_UNLIKELY(is_gap(end, addr, virt) && fresh))
+		if (gaps && VQB_UNLIKELY(gap && fresh))
 			break;
-		n += fresh;
-		held = all;
-		end = behind;
 		left -= len;
+		held = all;
 		if (fill)
-			put_whole(&out[n - 1], from, all);
+			seg += fresh;
+		else
+			n += fresh;
+		put_whole(seg - 1, from, all);
 	}
-	w->start = end - held;
-	w->end = end;
-	w->bytes -= left;
-	w->n = (uint32_t)n;
+	if (v == first)
+		return;
 	w->at = (uint32_t)(v - vec);
+	w->n = fill ? (uint32_t)(seg - w->out) : (uint32_t)n;
+	w->bytes = w->most - left;
+	w->start = seg[-1].addr;
+	w->end = w->start + seg[-1].len;
 }
 
 /* The same loop four times: none of its turns asks what is the same in all of them. */
-static VQB_APART void take_run(struct walk *w, const struct vqb_segment *vec, uint32_t nvec)
+static VQB_APART void map_plain(struct walk *w, const struct vqb_segment *vec, uint32_t nvec)
 {
-	if (w->limits->virt_boundary) {
+	take_plain(w, vec, nvec, 1, 0);
+}
+
+static VQB_APART void count_plain(struct walk *w, const struct vqb_segment *vec, uint32_t nvec)
+{
+	take_plain(w, vec, nvec, 0, 0);
+}
+
+static VQB_APART void map_gaps(struct walk *w, const struct vqb_segment *vec, uint32_t nvec)
+{
+	take_plain(w, vec, nvec, 1, 1);
+}
+
+static VQB_APART void count_gaps(struct walk *w, const struct vqb_segment *vec, uint32_t nvec)
+{
+	take_plain(w, vec, nvec, 0, 1);
+}
+
+static void take_run(struct walk *w, const struct vqb_segment *vec, uint32_t nvec)
+{
+	if (VQB_UNLIKELY(w->limits->virt_boundary)) {
 		if (w->out)
-			take_plain(w, vec, nvec, 1, 1);
+			map_gaps(w, vec, nvec);
 		else
-			take_plain(w, vec, nvec, 0, 1);
+			count_gaps(w, vec, nvec);
+	} else if (w->out) {
+		map_plain(w, vec, nvec);
 	} else {
-		if (w->out)
-			take_plain(w, vec, nvec, 1, 0);
-		else
-			take_plain(w, vec, nvec, 0, 0);
+		count_plain(w, vec, nvec);
 	}
 }
 
