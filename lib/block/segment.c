@@ -290,20 +290,26 @@ static uint32_t sector_in_chunk(uint64_t sector, uint32_t chunk)
 	return (uint32_t)rest;
 }
 
-/* To the end of the chunk. */
-static uint64_t chunk_bytes(const struct vqb_limits *l, uint64_t sector)
+/* To the end of the chunk, where there are chunks. */
+static VQB_APART uint64_t chunk_bytes(const struct vqb_limits *l, uint64_t sector)
 {
-	uint32_t chunk = l->chunk_sectors;
+	return sector_bytes(l->chunk_sectors - sector_in_chunk(sector, l->chunk_sectors));
+}
 
-	return chunk ? sector_bytes(chunk - sector_in_chunk(sector, chunk)) : UINT64_MAX;
+VQB_INLINE uint64_t most_bytes(const struct vqb_limits *l, uint64_t sector)
+{
+	uint64_t most = sector_bytes(least(l->max_sectors, VQB_MAX_SECTORS)), chunk;
+
+	if (VQB_UNLIKELY(l->chunk_sectors)) {
+		chunk = chunk_bytes(l, sector);
+		most = most < chunk ? most : chunk;
+	}
+	return most & ~((uint64_t)l->block_size - 1);
 }
 
 uint64_t vqb_limits_bytes(const struct vqb_limits *limits, uint64_t sector)
 {
-	uint64_t most = sector_bytes(least(limits->max_sectors, VQB_MAX_SECTORS));
-	uint64_t chunk = chunk_bytes(limits, sector);
-
-	return (most < chunk ? most : chunk) & ~((uint64_t)limits->block_size - 1);
+	return most_bytes(limits, sector);
 }
 
 int vqb_segments_join(const struct vqb_limits *limits, const struct vqb_segment *a,
@@ -423,7 +429,7 @@ VQB_INLINE void take_plain(struct walk *w, const struct vqb_segment *vec, uint32
 			n += fresh;
 		put_whole(seg - 1, from, all);
 	}
-	if (v == first)
+	if (VQB_UNLIKELY(v == first))
 		return;
 	w->at = (uint32_t)(v - vec);
 	w->n = fill ? (uint32_t)(seg - w->out) : (uint32_t)n;
@@ -433,37 +439,18 @@ VQB_INLINE void take_plain(struct walk *w, const struct vqb_segment *vec, uint32
 }
 
 /* The same loop four times: none of its turns asks what is the same in all of them. */
-static VQB_APART void map_plain(struct walk *w, const struct vqb_segment *vec, uint32_t nvec)
+static VQB_APART void take_run(struct walk *w, const struct vqb_segment *vec, uint32_t nvec)
 {
-	take_plain(w, vec, nvec, 1, 0);
-}
-
-static VQB_APART void count_plain(struct walk *w, const struct vqb_segment *vec, uint32_t nvec)
-{
-	take_plain(w, vec, nvec, 0, 0);
-}
-
-static VQB_APART void map_gaps(struct walk *w, const struct vqb_segment *vec, uint32_t nvec)
-{
-	take_plain(w, vec, nvec, 1, 1);
-}
-
-static VQB_APART void count_gaps(struct walk *w, const struct vqb_segment *vec, uint32_t nvec)
-{
-	take_plain(w, vec, nvec, 0, 1);
-}
-
-static void take_run(struct walk *w, const struct vqb_segment *vec, uint32_t nvec)
-{
-	if (VQB_UNLIKELY(w->limits->virt_boundary)) {
+	if (w->limits->virt_boundary) {
 		if (w->out)
-			map_gaps(w, vec, nvec);
+			take_plain(w, vec, nvec, 1, 1);
 		else
-			count_gaps(w, vec, nvec);
-	} else if (w->out) {
-		map_plain(w, vec, nvec);
+			take_plain(w, vec, nvec, 0, 1);
 	} else {
-		count_plain(w, vec, nvec);
+		if (w->out)
+			take_plain(w, vec, nvec, 1, 0);
+		else
+			take_plain(w, vec, nvec, 0, 0);
 	}
 }
 
@@ -534,9 +521,14 @@ static VQB_APART enum pace take_vector(struct walk *w, const struct vqb_segment 
 	return GO_ON;
 }
 
+static int has_plain(const struct vqb_limits *l)
+{
+	return !(l->flags & VQB_LIMITS_NO_CLUSTER);
+}
+
 static enum pace walk(struct walk *w, const struct vqb_mapper *m)
 {
-	int plain = !(w->limits->flags & VQB_LIMITS_NO_CLUSTER);
+	int plain = has_plain(w->limits);
 	enum pace pace = GO_ON;
 
 	while (pace == GO_ON) {
@@ -549,7 +541,7 @@ static enum pace walk(struct walk *w, const struct vqb_mapper *m)
 	return pace;
 }
 
-static void begin(struct walk *w, const struct vqb_mapper *m, uint64_t most)
+VQB_INLINE void begin(struct walk *w, const struct vqb_mapper *m, uint64_t most)
 {
 	w->start = UPPER_HALF;
 	w->end = w->bytes = 0;
@@ -568,34 +560,49 @@ static uint64_t good_end(const struct walk *w, enum pace pace, uint64_t sector)
 	const struct vqb_limits *l = w->limits;
 	uint64_t whole = w->bytes & ~((uint64_t)l->block_size - 1), past;
 
-	if (whole == w->bytes && (pace != FULL || whole == chunk_bytes(l, sector)))
+	if (whole == w->bytes &&
+	    (pace != FULL || (l->chunk_sectors && whole == chunk_bytes(l, sector))))
 		return whole;
 	past = ((sector << VQB_SECTOR_SHIFT) - l->split_offset + whole) &
 	       ((uint64_t)l->split_align - 1);
 	return past < whole ? whole - past : whole;
 }
 
-/* Walks until the request ends where it may, which is at the first or the second attempt. */
-static int32_t walk_to_end(struct walk *w, const struct vqb_mapper *m)
+/* The mapper moves to where the walk has ended. */
+VQB_INLINE int32_t arrive(const struct walk *w, struct vqb_mapper *m, uint32_t *n, uint64_t *bytes)
 {
-	uint64_t most = vqb_limits_bytes(w->limits, m->sector);
-	enum pace pace;
+	if (w->bytes >> VQB_SECTOR_SHIFT > UINT64_MAX - m->sector)
+		return VQB_E_INVALID;
+	m->at = w->at;
+	m->offset = w->offset;
+	m->sector += w->bytes >> VQB_SECTOR_SHIFT;
+	*n = w->n;
+	*bytes = w->bytes;
+	return VQB_OK;
+}
 
-	do {
-		begin(w, m, most);
+/* Goes on to where the request may end, which is at the first or the second attempt. */
+static VQB_APART int32_t walk_to_end(struct walk *w, struct vqb_mapper *m, uint32_t *n,
+				     uint64_t *bytes)
+{
+	enum pace pace = walk(w, m);
+	uint64_t end = good_end(w, pace, m->sector);
+
+	while (end && end != w->bytes && pace != AT_END && pace != WRONG) {
+		begin(w, m, end);
 		pace = walk(w, m);
-		most = good_end(w, pace, m->sector);
-		if (pace == WRONG || (pace == AT_END && most != w->bytes))
-			return VQB_E_INVALID;
-	} while (most && most != w->bytes);
-	return most ? VQB_OK : VQB_E_TOOBIG;
+		end = good_end(w, pace, m->sector);
+	}
+	if (pace == WRONG || (pace == AT_END && end != w->bytes))
+		return VQB_E_INVALID;
+	return end ? arrive(w, m, n, bytes) : VQB_E_TOOBIG;
 }
 
 int32_t vqb_map_next(struct vqb_mapper *m, struct vqb_segment *out, uint32_t room, uint32_t *n,
 		     uint64_t *bytes)
 {
-	struct walk w;
-	int32_t status;
+	const struct vqb_limits *l;
+	struct walk w, rest;
 
 	if (!n || !bytes)
 		return VQB_E_INVALID;
@@ -605,22 +612,24 @@ int32_t vqb_map_next(struct vqb_mapper *m, struct vqb_segment *out, uint32_t roo
 		return VQB_E_INVALID;
 	if (m->at >= m->nvec)
 		return VQB_OK;
-	w.limits = m->limits;
-	w.out = out;
-	w.cap = least(room, w.limits->max_segments);
-	if (!m->vec || m->sector & ((w.limits->block_size - 1) >> VQB_SECTOR_SHIFT))
+	l = m->limits;
+	if (!m->vec || m->sector & ((l->block_size - 1) >> VQB_SECTOR_SHIFT))
 		return VQB_E_INVALID;
-	if (!w.cap || !w.limits->max_segment_bytes)
+	if (!room || !l->max_segments || !l->max_segment_bytes)
 		return VQB_E_TOOBIG;
-	status = walk_to_end(&w, m);
-	if (status)
-		return status;
-	if (w.bytes >> VQB_SECTOR_SHIFT > UINT64_MAX - m->sector)
-		return VQB_E_INVALID;
-	m->at = w.at;
-	m->offset = w.offset;
-	m->sector += w.bytes >> VQB_SECTOR_SHIFT;
-	*n = w.n;
-	*bytes = w.bytes;
-	return VQB_OK;
+	w.limits = l;
+	w.out = out;
+	w.cap = least(room, l->max_segments);
+	begin(&w, m, most_bytes(l, m->sector));
+	/* Mostly that is all. It is here, with all of it in registers, for lists of a few vectors. */
+	if (VQB_LIKELY(has_plain(l) && !l->virt_boundary && !w.offset)) {
+		if (out)
+			take_plain(&w, m->vec, m->nvec, 1, 0);
+		else
+			take_plain(&w, m->vec, m->nvec, 0, 0);
+		if (VQB_LIKELY(w.at == m->nvec && !(w.bytes & (l->block_size - 1))))
+			return arrive(&w, m, n, bytes);
+	}
+	rest = w;
+	return walk_to_end(&rest, m, n, bytes);
 }
