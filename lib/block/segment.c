@@ -581,21 +581,25 @@ VQB_INLINE int32_t arrive(const struct walk *w, struct vqb_mapper *m, uint32_t *
 	return VQB_OK;
 }
 
-/* Goes on to where the request may end, which is at the first or the second attempt. */
+/*
+ * Goes on as far as it gets. If the request can't end there, it is walked once more to where it
+ * can, which is reached: every beginning of a request is within limits that the whole is within.
+ */
 static VQB_APART int32_t walk_to_end(struct walk *w, struct vqb_mapper *m, uint32_t *n,
 				     uint64_t *bytes)
 {
 	enum pace pace = walk(w, m);
 	uint64_t end = good_end(w, pace, m->sector);
 
-	while (end && end != w->bytes && pace != AT_END && pace != WRONG) {
-		begin(w, m, end);
-		pace = walk(w, m);
-		end = good_end(w, pace, m->sector);
-	}
 	if (pace == WRONG || (pace == AT_END && end != w->bytes))
 		return VQB_E_INVALID;
-	return end ? arrive(w, m, n, bytes) : VQB_E_TOOBIG;
+	if (!end)
+		return VQB_E_TOOBIG;
+	if (end != w->bytes) {
+		begin(w, m, end);
+		(void)walk(w, m);
+	}
+	return arrive(w, m, n, bytes);
 }
 
 int32_t vqb_map_next(struct vqb_mapper *m, struct vqb_segment *out, uint32_t room, uint32_t *n,
