@@ -106,6 +106,12 @@ VQB_API struct vqb_io *vqb_coalescer_flush(struct vqb_coalescer *c);
 VQB_API void vqb_coalescer_done(struct vqb_coalescer *c, struct vqb_io *io,
 				struct vqb_io_list *done, struct vqb_io_list *retry);
 
+/*
+ * A request that a submission stands for: of a joined one the first, else the submission itself. For
+ * who has to know what is behind one before it ends. Cost: constant.
+ */
+VQB_API const struct vqb_io *vqb_coalescer_member(const struct vqb_io *io);
+
 /* Is there anything that flush would hand out? */
 VQB_API uint32_t vqb_coalescer_collected(const struct vqb_coalescer *c);
 

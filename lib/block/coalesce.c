@@ -631,6 +631,11 @@ void vqb_coalescer_done(struct vqb_coalescer *c, struct vqb_io *io, struct vqb_i
 		free_join(c, join);
 }
 
+const struct vqb_io *vqb_coalescer_member(const struct vqb_io *io)
+{
+	return io->group & JOINED ? ((const struct join *)io)->members : io;
+}
+
 void vqb_coalescer_read_counters(const struct vqb_coalescer *c, struct vqb_coalescer_counters *out)
 {
 	*out = c->counters;
