@@ -80,6 +80,8 @@ struct vqb_blk_range {
 
 #define VQB_BLK_HEADER_BYTES 16u
 #define VQB_BLK_ID_BYTES 20u
+#define VQB_BLK_RANGE_BYTES 16u
+#define VQB_BLK_LIFETIME_BYTES 6u
 
 /* ---- features ---- */
 
@@ -102,18 +104,24 @@ enum vqb_blk_feature {
 };
 
 /*
- * The type's bits that the device of this library can honour, all of which do no harm to offer. RO
- * can be honoured, too, and is not among them: it makes the disk read-only.
+ * The type's bits that the device of this library can honour, all of which do no harm to ask for: a
+ * device leaves out what its backend can't. Two more can be honoured, and are not among them: RO
+ * makes the disk read-only, and CONFIG_WCE needs a transport that hands on what a driver writes to
+ * the configuration space.
  */
 #define VQB_BLK_DEVICE_FEATURES                                                                    \
 	(VQB_FEATURE(VQB_BLK_F_SIZE_MAX) | VQB_FEATURE(VQB_BLK_F_SEG_MAX) |                        \
 	 VQB_FEATURE(VQB_BLK_F_BLK_SIZE) | VQB_FEATURE(VQB_BLK_F_FLUSH) |                          \
-	 VQB_FEATURE(VQB_BLK_F_TOPOLOGY) | VQB_FEATURE(VQB_BLK_F_MQ))
+	 VQB_FEATURE(VQB_BLK_F_TOPOLOGY) | VQB_FEATURE(VQB_BLK_F_MQ) |                             \
+	 VQB_FEATURE(VQB_BLK_F_DISCARD) | VQB_FEATURE(VQB_BLK_F_WRITE_ZEROES) |                    \
+	 VQB_FEATURE(VQB_BLK_F_LIFETIME) | VQB_FEATURE(VQB_BLK_F_SECURE_ERASE))
 
 /* The type's bits that the driver of this library can make use of. */
 #define VQB_BLK_DRIVER_FEATURES                                                                    \
-	(VQB_BLK_DEVICE_FEATURES | VQB_FEATURE(VQB_BLK_F_RO) | VQB_FEATURE(VQB_BLK_F_GEOMETRY) |   \
-	 VQB_FEATURE(VQB_BLK_F_CONFIG_WCE))
+	(VQB_FEATURE(VQB_BLK_F_SIZE_MAX) | VQB_FEATURE(VQB_BLK_F_SEG_MAX) |                        \
+	 VQB_FEATURE(VQB_BLK_F_BLK_SIZE) | VQB_FEATURE(VQB_BLK_F_FLUSH) |                          \
+	 VQB_FEATURE(VQB_BLK_F_TOPOLOGY) | VQB_FEATURE(VQB_BLK_F_MQ) | VQB_FEATURE(VQB_BLK_F_RO) | \
+	 VQB_FEATURE(VQB_BLK_F_GEOMETRY) | VQB_FEATURE(VQB_BLK_F_CONFIG_WCE))
 
 /*
  * For a device: what it offers of `wanted`, which holds bits of the type and of the ring. Leaves
@@ -139,19 +147,19 @@ VQB_API int32_t vqb_blk_features_check(uint64_t offered, uint64_t accepted);
 
 /* As on the wire. Fields of a feature that is not offered are 0, and nobody reads them. */
 struct vqb_blk_config {
-	struct vqb_le64 capacity;            /* always; sectors */
-	struct vqb_le32 size_max;            /* SIZE_MAX: bytes of one segment */
-	struct vqb_le32 seg_max;             /* SEG_MAX: data segments of one request */
-	struct vqb_le16 cylinders;           /* GEOMETRY */
-	uint8_t heads;                       /* GEOMETRY */
-	uint8_t sectors;                     /* GEOMETRY */
-	struct vqb_le32 blk_size;            /* BLK_SIZE: bytes */
-	uint8_t physical_block_exp;          /* TOPOLOGY: log2 of blocks in a physical one */
-	uint8_t alignment_offset;            /* TOPOLOGY: blocks */
-	struct vqb_le16 min_io_size;         /* TOPOLOGY: blocks */
-	struct vqb_le32 opt_io_size;         /* TOPOLOGY: blocks */
-	uint8_t writeback;                   /* CONFIG_WCE: 1 write-back, 0 write-through */
-	uint8_t unused0;                     /* 0 */
+	struct vqb_le64 capacity;    /* always; sectors */
+	struct vqb_le32 size_max;    /* SIZE_MAX: bytes of one segment */
+	struct vqb_le32 seg_max;     /* SEG_MAX: data segments of one request */
+	struct vqb_le16 cylinders;   /* GEOMETRY */
+	uint8_t heads;               /* GEOMETRY */
+	uint8_t sectors;             /* GEOMETRY */
+	struct vqb_le32 blk_size;    /* BLK_SIZE: bytes */
+	uint8_t physical_block_exp;  /* TOPOLOGY: log2 of blocks in a physical one */
+	uint8_t alignment_offset;    /* TOPOLOGY: blocks */
+	struct vqb_le16 min_io_size; /* TOPOLOGY: blocks */
+	struct vqb_le32 opt_io_size; /* TOPOLOGY: blocks */
+	uint8_t writeback; /* CONFIG_WCE: 1 write-back, 0 write-through; a driver may write it */
+	uint8_t unused0;   /* 0 */
 	struct vqb_le16 num_queues;          /* MQ */
 	struct vqb_le32 max_discard_sectors; /* DISCARD, three */
 	struct vqb_le32 max_discard_seg;

@@ -44,7 +44,7 @@ _Static_assert(sizeof(struct vqb_blk_config) == VQB_BLK_CONFIG_BYTES, "config sp
 
 _Static_assert(sizeof(struct vqb_blk_header) == VQB_BLK_HEADER_BYTES, "header");
 _Static_assert(offsetof(struct vqb_blk_header, sector) == 8, "header");
-_Static_assert(sizeof(struct vqb_blk_range) == 16, "range");
+_Static_assert(sizeof(struct vqb_blk_range) == VQB_BLK_RANGE_BYTES, "range");
 _Static_assert(offsetof(struct vqb_blk_range, flags) == 12, "range");
 
 /* ---- features ---- */
@@ -55,9 +55,10 @@ static const struct vqb_feature_rule rules[] = {
 
 uint64_t vqb_blk_features_offer(uint64_t wanted)
 {
-	return vqb_features_mask(VQB_BLK_DEVICE_FEATURES | VQB_FEATURE(VQB_BLK_F_RO) |
-					 VQB_RING_FEATURES,
-				 wanted | VQB_FEATURE(VQB_F_VERSION_1), rules, 1);
+	const uint64_t able = VQB_BLK_DEVICE_FEATURES | VQB_FEATURE(VQB_BLK_F_RO) |
+			      VQB_FEATURE(VQB_BLK_F_CONFIG_WCE) | VQB_RING_FEATURES;
+
+	return vqb_features_mask(able, wanted | VQB_FEATURE(VQB_F_VERSION_1), rules, 1);
 }
 
 uint64_t vqb_blk_features_accept(uint64_t offered, uint64_t wanted)

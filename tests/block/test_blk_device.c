@@ -56,7 +56,7 @@ static void test_the_offer_follows_what_there_is_to_say(void **state)
 
 	(void)state;
 	assert_int_equal(vqb_blk_device_features(dev) & VQB_TYPE_FEATURES,
-			 BIT(FLUSH) | BIT(BLK_SIZE));
+			 BIT(FLUSH) | BIT(CONFIG_WCE) | BIT(BLK_SIZE));
 	assert_int_equal(vqb_blk_device_features(dev) & ~VQB_TYPE_FEATURES, VQB_RING_FEATURES);
 
 	limits.segment_bytes = 65536;
@@ -65,7 +65,8 @@ static void test_the_offer_follows_what_there_is_to_say(void **state)
 	limits.queues = 4;
 	dev = init(&limits, all);
 	assert_int_equal(vqb_blk_device_features(dev) & VQB_TYPE_FEATURES,
-			 VQB_BLK_DEVICE_FEATURES | VQB_FEATURE(VQB_BLK_F_RO));
+			 BIT(SIZE_MAX) | BIT(SEG_MAX) | BIT(RO) | BIT(BLK_SIZE) | BIT(FLUSH) |
+				 BIT(TOPOLOGY) | BIT(CONFIG_WCE) | BIT(MQ));
 
 	dev = init(&limits, 0);
 	assert_int_equal(vqb_blk_device_features(dev), V1);

@@ -38,6 +38,8 @@ enum {
 	BLANK = 0xcc,       /* in a writable buffer before the device wrote to it */
 	PATTERN = 0x5a,     /* in readable data */
 	BUFFERS = 0x100000, /* offset of buffers in the memory; below it are rings */
+	DISCARDED = 0xd1,   /* what discarded sectors read as */
+	ERASED = 0xe1,      /* and erased ones */
 };
 
 /* ---- the backend ---- */
@@ -62,13 +64,32 @@ struct spy {
 	uint64_t part;          /* most bytes done of one io; 0: all */
 	int32_t fail;           /* result of the ios, if not 0 */
 	int32_t refuse;         /* answer of submit, if not 0 */
+	uint64_t bad;           /* ios that touch this byte of the disk fail, if not 0 */
+	struct vqb_lifetime life;
+	int32_t life_status;
 	unsigned plugs, unplugs;
 };
+
+/* What an io without pieces does to the disk. */
+static inline int64_t spy_range(struct spy *spy, const struct vqb_io *io, uint64_t want)
+{
+	const int value = io->op == VQB_BLK_DISCARD        ? DISCARDED
+			  : io->op == VQB_BLK_SECURE_ERASE ? ERASED
+							   : 0;
+
+	if (io->op != VQB_BLK_FLUSH)
+		memset(spy->disk + io->offset, value, (size_t)want);
+	return (int64_t)want;
+}
 
 static inline int64_t spy_transfer(struct spy *spy, const struct vqb_io *io)
 {
 	uint64_t want = spy->part && spy->part < io->bytes ? spy->part : io->bytes, done = 0;
 
+	if (spy->bad && spy->bad >= io->offset && spy->bad < io->offset + io->bytes)
+		return VQB_E_IO;
+	if (io->op > VQB_BLK_OUT)
+		return spy_range(spy, io, want);
 	for (uint32_t i = 0; i < io->pieces && done < want; i++) {
 		size_t n =
 			io->piece[i].len < want - done ? io->piece[i].len : (size_t)(want - done);
@@ -112,7 +133,8 @@ static inline int32_t spy_submit(struct vqb_backend *backend, struct vqb_io *io)
 	}
 	for (uint32_t i = 0; i < io->pieces; i++)
 		bytes += io->piece[i].len;
-	assert_int_equal(bytes, io->bytes);
+	assert_int_equal(bytes, io->op <= VQB_BLK_OUT ? io->bytes : 0);
+	assert_true(!!io->bytes == (io->op != VQB_BLK_FLUSH));
 	assert_true(io->offset + io->bytes <= spy->base.caps.bytes);
 	assert_true(spy->calls < LOG);
 	spy->log[spy->calls++] =
@@ -150,6 +172,14 @@ static inline void spy_drain(struct vqb_backend *backend)
 		spy_finish(spy, 0);
 }
 
+static inline int32_t spy_lifetime(struct vqb_backend *backend, struct vqb_lifetime *out)
+{
+	struct spy *spy = (struct spy *)backend;
+
+	*out = spy->life;
+	return spy->life_status;
+}
+
 static const struct vqb_backend_ops spy_ops = {
 	.struct_size = sizeof(spy_ops),
 	.submit = spy_submit,
@@ -157,6 +187,7 @@ static const struct vqb_backend_ops spy_ops = {
 	.unplug = spy_unplug,
 	.poll = spy_poll,
 	.drain = spy_drain,
+	.lifetime = spy_lifetime,
 };
 
 static inline void spy_init(struct spy *spy, uint8_t *disk, uint64_t bytes)
@@ -171,6 +202,14 @@ static inline void spy_init(struct spy *spy, uint8_t *disk, uint64_t bytes)
 	spy->base.caps.max_pieces = UINT32_MAX;
 	spy->base.caps.alignment = 1;
 	spy->base.caps.can = VQB_CAN_READ | VQB_CAN_WRITE | VQB_CAN_FLUSH;
+}
+
+/* It can do all that there is, at most `max_range` bytes of a range at a time. */
+static inline void spy_can_all(struct spy *spy, uint64_t max_range)
+{
+	spy->base.caps.can |= VQB_CAN_DISCARD | VQB_CAN_WRITE_ZEROES | VQB_CAN_UNMAP |
+			      VQB_CAN_SECURE_ERASE | VQB_CAN_LIFETIME;
+	spy->base.caps.max_range = max_range;
 }
 
 /* ---- the bench ---- */
@@ -195,7 +234,7 @@ struct bench {
 	struct spy spy;
 	struct vqb_blk_queue_config config;
 	struct vqb_blk_queue *queue;
-	void *object[3];
+	void *object[4];
 	/* the driver, by hand */
 	unsigned offered, desc;
 	uint32_t buffers;
@@ -219,7 +258,7 @@ static inline int bench_down(void **state)
 {
 	struct bench *b = (struct bench *)*state;
 
-	for (unsigned i = 0; i < 3; i++)
+	for (unsigned i = 0; i < 4; i++)
 		free(b->object[i]);
 	free(b->ram);
 	free(b->disk);
@@ -280,6 +319,7 @@ static inline struct bench *bench_plan(void **state)
 		.limits = &b->limits,
 		.serial = "bench",
 	};
+	b->disk_config.backend = &b->spy.base.caps;
 	spy_init(&b->spy, b->disk, SECTORS * 512);
 	b->config = (struct vqb_blk_queue_config){
 		.struct_size = sizeof(b->config),
@@ -420,6 +460,29 @@ static inline unsigned bench_ask(struct bench *b, uint32_t type, uint64_t sector
 {
 	unsigned r = bench_build(b, type, sector, out, outs, in, ins);
 
+	bench_offer(b, r);
+	return r;
+}
+
+/* One range of a discard and its kin. */
+struct bench_range {
+	uint64_t sector, sectors, flags;
+};
+
+/* A discard or its kin of `n` ranges, in one buffer behind the header. */
+static inline unsigned bench_ranges(struct bench *b, uint32_t type, const struct bench_range *range,
+				    unsigned n)
+{
+	const uint32_t out[] = { 16, 16 * n };
+	unsigned r = bench_build(b, type, 0, out, 2, CUT(1));
+
+	for (unsigned i = 0; i < n; i++) {
+		uint8_t *at = b->asked[r].at[1] + 16 * (size_t)i;
+
+		poke(at, range[i].sector, 8);
+		poke(at + 8, range[i].sectors, 4);
+		poke(at + 12, range[i].flags, 4);
+	}
 	bench_offer(b, r);
 	return r;
 }

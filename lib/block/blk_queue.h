@@ -1,0 +1,192 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * blk_queue.h: one queue of a blk device, as its parts see it.
+ *
+ *   idle --take, check--> collected --> ready --> in the backend --poll--> put, idle
+ *            |  |             ^           ^ ^          |
+ *            |  |             |           | +----------+  what is left of it
+ *            |  +--> waiting -+-----------+
+ *            +--> put (answered at once)
+ *
+ * A request is in exactly one place: idle, collected by the coalescer (alone or, from then on,
+ * within a joined submission), ready for the backend, in the backend, or waiting to get on the way
+ * at all. Its pieces, or its ranges, are held in the arena from the moment it is not idle.
+ *
+ * Order: what is ready was taken before what waits, and while anything is ready or waits nothing
+ * new is taken. Only within one call is anything collected. So requests reach the backend in the
+ * ring's order, but for reads and writes that a coalescer sorted.
+ *
+ * blk_queue.c takes chains, blk_admit.c looks at each, blk_range.c knows discard and its kin,
+ * blk_transfer.c has the ways to and from the backend.
+ */
+#ifndef VQB_BLOCK_BLK_QUEUE_H
+#define VQB_BLOCK_BLK_QUEUE_H
+
+#include <vqblk/blk_parse.h>
+#include <vqblk/port.h>
+
+#include "blk_arena.h"
+#include "blk_device.h"
+
+enum { BLK_BATCH = 32 }; /* chains taken at a time */
+
+/* A range as it was copied out of guest memory. */
+struct blk_range {
+	uint64_t sector;
+	uint32_t sectors, flags;
+};
+
+struct blk_request {
+	struct vqb_io io; /* the first member: an io that is not a coalescer's is its request */
+	struct vqb_ticket ticket;
+	uint8_t *status;   /* in guest memory: to be written while the ring holds the ticket */
+	uint64_t in_bytes; /* writable data of the chain */
+	uint64_t done;     /* bytes that earlier ios of this request have brought */
+	struct blk_range *range; /* the one being carried out, of those in the arena */
+	uint32_t ranges;         /* left, this one included */
+	uint8_t ranged;          /* it is a discard or of its kin */
+	uint8_t sync;            /* and a flush has to follow */
+	uint8_t zero[2];
+};
+
+enum blk_cache {
+	BLK_CACHE_BACK,    /* writes are as durable as the next flush makes them */
+	BLK_CACHE_THROUGH, /* at once */
+	BLK_CACHE_ASK,     /* as the device's writeback says */
+};
+
+struct vqb_blk_queue {
+	const struct vqb_blk_device *device;
+	struct vqb_device *ring;
+	struct vqb_backend *backend;
+	struct vqb_coalescer *coalescer;
+	struct blk_request *request;
+	struct vqb_piece *piece;
+	struct vqb_io *idle;        /* free requests, the last used first */
+	struct vqb_io_list ready;   /* for the backend */
+	struct vqb_io_list waiting; /* requests that are to become ready, or be collected */
+	uint64_t capacity;          /* the device's, of that generation; never beyond the backend */
+	uint64_t features;          /* accepted */
+	uint64_t max_range;         /* bytes of one io of a range: whole blocks */
+	uint32_t generation;
+	uint32_t idles, in_backend;
+	uint32_t collected; /* requests that the coalescer has and that are in no submission */
+	uint32_t want;      /* pieces that the next chain is known to take, at least */
+	uint32_t taken;     /* chains of the present batch */
+	uint32_t gap_end;   /* where the room ends that their pieces begin */
+	uint8_t cache;      /* enum blk_cache */
+	uint8_t logs; /* the ring's memory map has a log; looked up on entry, as the map may change */
+	uint8_t zero[2];
+	struct blk_arena arena;
+	struct vqb_blk_queue_counters counters;
+	struct vqb_chain chain[BLK_BATCH];
+};
+
+/* ---- small things ---- */
+
+static inline uint32_t least(uint32_t a, uint32_t b)
+{
+	return a < b ? a : b;
+}
+
+static inline uint32_t blk_own_pieces(const struct vqb_chain *chain)
+{
+	return chain->readable + chain->writable;
+}
+
+/* Where in the arena a chain's own pieces begin. */
+static inline uint32_t blk_begin(const struct vqb_blk_queue *queue, const struct vqb_chain *chain)
+{
+	return (uint32_t)(chain->piece - queue->piece);
+}
+
+static inline int blk_accepted(const struct vqb_blk_queue *queue, uint32_t feature)
+{
+	return !!(queue->features & VQB_FEATURE(feature));
+}
+
+/* Is a write to be durable before it completes? */
+static inline int blk_writes_through(const struct vqb_blk_queue *queue)
+{
+	if (VQB_LIKELY(queue->cache == BLK_CACHE_BACK))
+		return 0;
+	return queue->cache == BLK_CACHE_THROUGH ||
+	       !vqb_port_load32(&queue->device->live.writeback);
+}
+
+/* Looks up what the capacity is now. */
+void blk_see_capacity(struct vqb_blk_queue *queue);
+
+static inline uint64_t blk_capacity(struct vqb_blk_queue *queue)
+{
+	if (VQB_UNLIKELY(vqb_blk_device_generation(queue->device) != queue->generation))
+		blk_see_capacity(queue);
+	return queue->capacity;
+}
+
+/* An idle request for this chain, which holds [begin, end) of the arena from now on. */
+static inline struct blk_request *blk_begin_request(struct vqb_blk_queue *queue,
+						    const struct vqb_chain *chain,
+						    const struct vqb_blk_request *from,
+						    uint32_t begin, uint32_t end)
+{
+	struct blk_request *request = (struct blk_request *)queue->idle;
+	struct vqb_io *io = &request->io;
+
+	queue->idle = io->next;
+	queue->idles--;
+	blk_arena_hold(&queue->arena, (uint32_t)(request - queue->request), begin, end);
+	request->ticket = chain->ticket;
+	request->status = from->status;
+	request->in_bytes = from->in_bytes;
+	request->done = 0;
+	request->ranged = 0;
+	io->op = (uint8_t)from->type;
+	io->flags = 0;
+	io->group = 0;
+	io->piece = NULL;
+	io->pieces = 0;
+	io->offset = io->bytes = 0;
+	return request;
+}
+
+/* ---- blk_admit.c ---- */
+
+/* Serves chain number `i` of the batch, or begins to. 0: no, it was given back to the ring. */
+int blk_admit(struct vqb_blk_queue *queue, uint32_t i);
+
+/* Puts a chain: status, then length. `filled` bytes of the writable data are good. */
+void blk_answer(struct vqb_blk_queue *queue, struct vqb_ticket ticket, uint8_t *status,
+		uint8_t code, uint64_t in_bytes, uint64_t filled);
+
+/* ---- blk_range.c ---- */
+
+/* As blk_admit. */
+int blk_admit_ranges(struct vqb_blk_queue *queue, uint32_t i, const struct vqb_blk_request *from);
+
+/* Makes the io the next step of its request. 0: there is none. */
+int blk_next_step(struct vqb_blk_queue *queue, struct blk_request *request);
+
+/* The io is done up to its end: so is that much of the present range. */
+void blk_step_done(struct blk_request *request);
+
+/* ---- blk_transfer.c ---- */
+
+/* A new request, behind all others. */
+void blk_submit(struct vqb_blk_queue *queue, struct vqb_io *io);
+
+/* Sends on its way what is ready or waits, as far as the backend takes it. */
+void blk_resubmit(struct vqb_blk_queue *queue);
+
+/* What has been collected becomes ready, and goes as far. */
+void blk_let_go(struct vqb_blk_queue *queue);
+
+/* Deals with all that the backend has finished. Answers how many ios it gave back. */
+uint32_t blk_collect(struct vqb_blk_queue *queue);
+
+static inline int blk_waits(const struct vqb_blk_queue *queue)
+{
+	return queue->ready.first || queue->waiting.first;
+}
+
+#endif
