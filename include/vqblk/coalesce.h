@@ -112,6 +112,13 @@ VQB_API void vqb_coalescer_done(struct vqb_coalescer *c, struct vqb_io *io,
  */
 VQB_API const struct vqb_io *vqb_coalescer_member(const struct vqb_io *io);
 
+/*
+ * Do the `bytes` (from 1) bytes at `offset` overlap a joined submission that is not done? What is no
+ * read or write, but changes the disk all the same, has to wait for it. Not for what is collected:
+ * flush first. Cost: as add.
+ */
+VQB_API uint32_t vqb_coalescer_overlaps(struct vqb_coalescer *c, uint64_t offset, uint64_t bytes);
+
 /* Is there anything that flush would hand out? */
 VQB_API uint32_t vqb_coalescer_collected(const struct vqb_coalescer *c);
 

@@ -167,6 +167,9 @@ int blk_admit_ranges(struct vqb_blk_queue *queue, uint32_t i, const struct vqb_b
 /* Makes the io the next step of its request. 0: there is none. */
 int blk_next_step(struct vqb_blk_queue *queue, struct blk_request *request);
 
+/* Does any range that is left overlap what the coalescer has joined and the backend has not done? */
+int blk_ranges_blocked(const struct vqb_blk_queue *queue, const struct blk_request *request);
+
 /* The io is done up to its end: so is that much of the present range. */
 void blk_step_done(struct blk_request *request);
 

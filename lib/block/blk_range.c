@@ -188,6 +188,21 @@ int blk_next_step(struct vqb_blk_queue *queue, struct blk_request *request)
 	return 1;
 }
 
+int blk_ranges_blocked(const struct vqb_blk_queue *queue, const struct blk_request *request)
+{
+	uint32_t i;
+
+	for (i = 0; i < request->ranges; i++) {
+		const struct blk_range *range = &request->range[i];
+
+		if (range->sectors &&
+		    vqb_coalescer_overlaps(queue->coalescer, range->sector << VQB_SECTOR_SHIFT,
+					   (uint64_t)range->sectors << VQB_SECTOR_SHIFT))
+			return 1;
+	}
+	return 0;
+}
+
 void blk_step_done(struct blk_request *request)
 {
 	struct blk_range *range = request->range;

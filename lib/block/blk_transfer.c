@@ -280,6 +280,14 @@ static int32_t collect(struct vqb_blk_queue *queue, struct vqb_io *io)
 	return status;
 }
 
+/* A discard or its kin must not overtake a joined write, whose parts may be tried again. */
+static int is_blocked(const struct vqb_blk_queue *queue, const struct vqb_io *io)
+{
+	const struct blk_request *request = (const struct blk_request *)io;
+
+	return queue->coalescer && request->ranged && blk_ranges_blocked(queue, request);
+}
+
 /*
  * Sends a request on its way, with nothing ahead of it that isn't. 0: it has to wait, and all that
  * was collected has been let go, so that it can wait behind that.
@@ -293,7 +301,7 @@ static int place(struct vqb_blk_queue *queue, struct vqb_io *io)
 		return 0;
 	}
 	blk_let_go(queue);
-	return !queue->ready.first && try_submit(queue, io);
+	return !queue->ready.first && !is_blocked(queue, io) && try_submit(queue, io);
 }
 
 void blk_submit(struct vqb_blk_queue *queue, struct vqb_io *io)

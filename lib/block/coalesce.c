@@ -229,6 +229,14 @@ static VQB_APART int32_t keep_maybe(struct vqb_coalescer *c, struct vqb_io *io, 
 	return keep(c, io, last_byte(io));
 }
 
+uint32_t vqb_coalescer_overlaps(struct vqb_coalescer *c, uint64_t offset, uint64_t bytes)
+{
+	const struct vqb_io io = { .op = VQB_BLK_OUT, .offset = offset, .bytes = bytes };
+
+	return (meets(&c->hull[VQB_BLK_OUT], &io) || meets(&c->hull[VQB_BLK_IN], &io)) &&
+	       overlaps_live(c, &io);
+}
+
 int32_t vqb_coalescer_add(struct vqb_coalescer *c, struct vqb_io *io)
 {
 	uint16_t kind = (uint16_t)(io->op | io->flags << 8);

@@ -55,16 +55,19 @@ struct spy {
 	uint8_t *disk;
 	struct vqb_io *held[LOG]; /* accepted and not finished, oldest first */
 	struct vqb_io_list done;
-	struct spy_io log[LOG]; /* every io that was accepted */
-	unsigned calls;         /* entries of the log */
-	unsigned holds, room;   /* ios held now, and at most */
-	int manual;             /* ios stay held until spy_finish */
-	int lazy;               /* ios stay held until unplug */
-	unsigned fulls;         /* submits to answer with "full", whatever is held */
-	uint64_t part;          /* most bytes done of one io; 0: all */
-	int32_t fail;           /* result of the ios, if not 0 */
-	int32_t refuse;         /* answer of submit, if not 0 */
-	uint64_t bad;           /* ios that touch this byte of the disk fail, if not 0 */
+	struct spy_io log[LOG];  /* every io that was accepted */
+	unsigned calls;          /* entries of the log */
+	unsigned holds, room;    /* ios held now, and at most */
+	int manual;              /* ios stay held until spy_finish */
+	int lazy;                /* ios stay held until unplug */
+	unsigned fulls;          /* submits to answer with "full", whatever is held */
+	uint64_t part;           /* most bytes done of one io; 0: all */
+	int32_t fail;            /* result of the ios, if not 0 */
+	int32_t refuse;          /* answer of submit, if not 0 */
+	uint64_t bad;            /* ios that touch this byte of the disk fail, if not 0 */
+	int eager;               /* ios are carried out when they are accepted */
+	struct spy_io tried[32]; /* the ios that found it full, and how many there were */
+	unsigned tries;
 	struct vqb_lifetime life;
 	int32_t life_status;
 	unsigned plugs, unplugs;
@@ -113,7 +116,8 @@ static inline void spy_finish(struct spy *spy, unsigned k)
 	assert_true(k < spy->holds);
 	for (spy->holds--; k < spy->holds; k++)
 		spy->held[k] = spy->held[k + 1];
-	io->result = spy->fail ? spy->fail : spy_transfer(spy, io);
+	if (!spy->eager)
+		io->result = spy->fail ? spy->fail : spy_transfer(spy, io);
 	vqb_io_list_add(&spy->done, io);
 }
 
@@ -129,6 +133,8 @@ static inline int32_t spy_submit(struct vqb_backend *backend, struct vqb_io *io)
 		return VQB_E_NOSPC;
 	if (spy->fulls) {
 		spy->fulls--;
+		spy->tried[spy->tries++ % 32] =
+			(struct spy_io){ io->op, io->flags, io->pieces, io->offset, io->bytes };
 		return VQB_E_NOSPC;
 	}
 	for (uint32_t i = 0; i < io->pieces; i++)
@@ -140,6 +146,8 @@ static inline int32_t spy_submit(struct vqb_backend *backend, struct vqb_io *io)
 	spy->log[spy->calls++] =
 		(struct spy_io){ io->op, io->flags, io->pieces, io->offset, io->bytes };
 	spy->held[spy->holds++] = io;
+	if (spy->eager)
+		io->result = spy->fail ? spy->fail : spy_transfer(spy, io);
 	if (!spy->manual && !spy->lazy)
 		spy_finish(spy, spy->holds - 1);
 	return VQB_OK;
@@ -336,6 +344,23 @@ static inline int32_t bench_queue(struct bench *b)
 
 	assert_true(bytes && bytes <= VQB_BLK_QUEUE_BYTES(b->config.requests, b->config.pieces));
 	return vqb_blk_queue_init(bench_object(b, 2, bytes), bytes, &b->config, &b->queue);
+}
+
+/* A coalescer in front of the backend, with its limits. */
+static inline void bench_coalescer(struct bench *b, uint32_t requests, uint32_t joins,
+				   uint32_t pieces)
+{
+	struct vqb_coalescer_config config = { .struct_size = sizeof(config),
+					       .requests = requests,
+					       .joins = joins,
+					       .pieces = pieces,
+					       .max_pieces = b->spy.base.caps.max_pieces,
+					       .max_transfer = b->spy.base.caps.max_transfer };
+	size_t bytes = vqb_coalescer_size(&config);
+
+	assert_int_equal(
+		vqb_coalescer_init(bench_object(b, 3, bytes), bytes, &config, &b->config.coalescer),
+		VQB_OK);
 }
 
 static inline void bench_start(struct bench *b)
