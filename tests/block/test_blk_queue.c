@@ -217,6 +217,35 @@ static void test_a_request_does_not_overtake_one_that_waits(void **state)
 	assert_int_equal(b->spy.log[2].offset, 20 * 512);
 }
 
+/* Its pieces are the same each time: trying leaves nothing behind in them. */
+/* Shows: K30 */
+static void test_each_attempt_has_the_same_pieces_and_bytes(void **state)
+{
+	struct bench *b = open_manual(state);
+	unsigned r;
+
+	bench_read(b, 0, 1);
+	bench_run(b);
+	b->spy.fulls = 3;
+	r = bench_ask(b, VQB_BLK_OUT, 8, CUT(16, 700, 324), CUT(1));
+	for (unsigned i = 0; i < 4; i++)
+		bench_run(b);
+	assert_int_equal(b->spy.tries, 3);
+	assert_int_equal(b->spy.calls, 2);
+	for (unsigned i = 0; i < 4; i++) {
+		const struct spy_io *io = i < 3 ? &b->spy.tried[i] : &b->spy.log[1];
+
+		assert_int_equal(io->op, VQB_BLK_OUT);
+		assert_int_equal(io->pieces, 2);
+		assert_int_equal(io->bytes, 1024);
+		assert_int_equal(io->offset, 8 * 512);
+	}
+	spy_drain(&b->spy.base);
+	bench_run(b);
+	bench_assert_reply(b, r, VQB_BLK_S_OK, 1);
+	assert_true(bench_is(b->disk + 8 * 512, PATTERN, 1024));
+}
+
 /* What is left of a transfer that was cut short goes first. */
 static void test_the_rest_of_a_transfer_goes_before_those_that_wait(void **state)
 {
@@ -619,6 +648,8 @@ static void test_init_refuses_a_backend_that_cannot_do_what_is_offered(void **st
 	assert_int_equal(bench_queue(b), VQB_E_INVALID);
 	base->caps.alignment = 512;
 	assert_int_equal(bench_queue(b), VQB_OK);
+	base->caps.can |= VQB_CAN_LIFETIME;
+	assert_int_equal(bench_queue(b), VQB_OK);
 	base->ops = NULL;
 	assert_int_equal(bench_queue(b), VQB_E_INVALID);
 	*base = good;
@@ -714,6 +745,7 @@ int main(void)
 		bench_test(test_nothing_is_taken_while_a_request_waits),
 		bench_test(test_a_backend_of_one_place_serves_a_whole_ring),
 		bench_test(test_a_request_does_not_overtake_one_that_waits),
+		bench_test(test_each_attempt_has_the_same_pieces_and_bytes),
 		bench_test(test_the_rest_of_a_transfer_goes_before_those_that_wait),
 		bench_test(test_completions_at_unplug_make_room_for_more),
 		bench_test(test_a_backend_that_is_full_of_nothing_is_asked_again),

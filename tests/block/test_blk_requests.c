@@ -343,6 +343,84 @@ static void test_get_id_with_any_other_size_is_an_error(void **state)
 	assert_refused(state, VQB_BLK_GET_ID, 0, CUT(17), CUT(20, 1));
 }
 
+static struct bench *plan_worn(void **state)
+{
+	struct bench *b = bench_plan(state);
+
+	spy_can_all(&b->spy, 512);
+	b->disk_config.features |= BIT(LIFETIME);
+	b->config.features |= BIT(LIFETIME);
+	b->spy.life = (struct vqb_lifetime){ 2, 0x0b, 1 };
+	return b;
+}
+
+/* Shows: BLK-ANY-09 BLK-DEV-23 BLK-DEV-31 */
+static void test_get_lifetime_gives_what_the_backend_says(void **state)
+{
+	struct bench *b = plan_worn(state);
+	uint8_t got[7];
+	unsigned r;
+
+	bench_start(b);
+	r = bench_ask(b, VQB_BLK_GET_LIFETIME, UINT64_MAX, CUT(16), CUT(1, 0, 3, 2, 1));
+	bench_run(b);
+	bench_written(b, r, got);
+	assert_memory_equal(got, "\2\0\13\0\1\0", 6);
+	bench_assert_reply(b, r, VQB_BLK_S_OK, 7);
+	assert_int_equal(b->spy.calls, 0);
+}
+
+/* Shows: BLK-DEV-25 */
+static void test_lifetime_values_without_a_meaning_are_not_sent(void **state)
+{
+	const uint16_t say[] = { 3, 4, 11, 12, 0x100, 0xffff };
+	const uint8_t pre_eol[] = { 3, 0, 0, 0, 0, 0 }, life[] = { 3, 4, 11, 0, 0, 0 };
+
+	for (unsigned i = 0; i < 6; i++) {
+		struct bench *b = plan_worn(state);
+		unsigned r;
+
+		b->spy.life = (struct vqb_lifetime){ say[i], say[i], say[i] };
+		bench_start(b);
+		r = bench_ask(b, VQB_BLK_GET_LIFETIME, 0, CUT(16), CUT(6, 1));
+		bench_run(b);
+		bench_assert_reply(b, r, VQB_BLK_S_OK, 7);
+		assert_int_equal(peek(b->asked[r].at[1], 2), pre_eol[i]);
+		assert_int_equal(peek(b->asked[r].at[1] + 2, 2), life[i]);
+		assert_int_equal(peek(b->asked[r].at[1] + 4, 2), life[i]);
+	}
+}
+
+static void assert_no_lifetime(struct bench *b, uint8_t status, const uint32_t *out, size_t outs,
+			       const uint32_t *in, size_t ins)
+{
+	unsigned r;
+
+	bench_start(b);
+	r = bench_ask(b, VQB_BLK_GET_LIFETIME, 0, out, outs, in, ins);
+	bench_run(b);
+	bench_assert_reply(b, r, status, b->asked[r].in_bytes > 1 ? 0 : 1);
+}
+
+/* Shows: BLK-DEV-28 BLK-DEV-24 */
+static void test_get_lifetime_is_refused(void **state)
+{
+	struct bench *b = plan_worn(state);
+
+	b->config.features &= ~BIT(LIFETIME);
+	assert_no_lifetime(b, VQB_BLK_S_UNSUPP, CUT(16), CUT(6, 1));
+	b = plan_worn(state);
+	b->spy.life_status = VQB_E_UNSUPP;
+	assert_no_lifetime(b, VQB_BLK_S_UNSUPP, CUT(16), CUT(6, 1));
+	b = plan_worn(state);
+	b->spy.life_status = VQB_E_IO;
+	assert_no_lifetime(b, VQB_BLK_S_IOERR, CUT(16), CUT(6, 1));
+	assert_no_lifetime(plan_worn(state), VQB_BLK_S_IOERR, CUT(16), CUT(5, 1));
+	assert_no_lifetime(plan_worn(state), VQB_BLK_S_IOERR, CUT(16), CUT(7, 1));
+	assert_no_lifetime(plan_worn(state), VQB_BLK_S_IOERR, CUT(16), CUT(1));
+	assert_no_lifetime(plan_worn(state), VQB_BLK_S_IOERR, CUT(17), CUT(6, 1));
+}
+
 /* Shows: BLK-DEV-05 BLK-DEV-28 BLK-DEV-24 K23 */
 static void test_all_other_types_are_unsupported(void **state)
 {
@@ -580,6 +658,9 @@ int main(void)
 		bench_test(test_a_write_to_a_read_only_disk_is_an_error),
 		bench_test(test_get_id_gives_20_bytes_filled_with_zeroes),
 		bench_test(test_get_id_with_any_other_size_is_an_error),
+		bench_test(test_get_lifetime_gives_what_the_backend_says),
+		bench_test(test_lifetime_values_without_a_meaning_are_not_sent),
+		bench_test(test_get_lifetime_is_refused),
 		bench_test(test_all_other_types_are_unsupported),
 		bench_test(test_flush_is_served_with_and_without_its_feature),
 		bench_test(test_flush_is_unsupported_where_the_backend_cannot),
