@@ -2,10 +2,12 @@
 /*
  * The memory that a queue keeps for itself stays within a budget, whatever its size: 512 bytes and
  * so many for each entry of the ring. What the library asks for keeps to it exactly; the macros for
- * static allocation round it up to the alignment of the next object. A coalescer has a budget, too.
+ * static allocation round it up to the alignment of the next object. A coalescer has a budget, too;
+ * and a block queue, most of whose fixed part are the chains that it takes at a time.
  */
 #include <stdio.h>
 
+#include <vqblk/blk_device.h>
 #include <vqblk/coalesce.h>
 #include <vqblk/device.h>
 #include <vqblk/driver.h>
@@ -13,6 +15,7 @@
 #include "unit.h"
 
 enum { FIXED = 512, DRIVER_ENTRY = 24, DEVICE_ENTRY = 32 };
+enum { BLK_FIXED = 3072, BLK_REQUEST = 160 };
 
 static size_t driver_size(uint32_t size)
 {
@@ -83,12 +86,50 @@ static void test_a_coalescer_of_32_keeps_4_kib_and_its_piece_list(void **state)
 	}
 }
 
+static void check_blk(uint32_t requests, uint32_t pieces)
+{
+	struct vqb_blk_queue_config config = { .struct_size = sizeof(config),
+					       .requests = requests,
+					       .pieces = pieces };
+	size_t arena = sizeof(struct vqb_piece) * pieces;
+	size_t budget = BLK_FIXED + (size_t)BLK_REQUEST * requests + arena;
+	size_t asked = vqb_blk_queue_size(&config);
+
+	if (pieces == 4 * requests)
+		printf("block queue of %u requests: %zu bytes of at most %zu\n",
+		       (unsigned)requests, asked, budget);
+	assert_in_range(asked, 1, budget);
+	assert_true(asked <= VQB_BLK_QUEUE_BYTES(requests, pieces));
+	assert_true(VQB_BLK_QUEUE_BYTES(requests, pieces) <=
+		    VQB_ROUND_UP(BLK_FIXED + (size_t)BLK_REQUEST * requests + 16 * (size_t)pieces));
+}
+
+static void test_a_block_queue_keeps_160_bytes_for_each_request_and_its_pieces(void **state)
+{
+	(void)state;
+	for (uint32_t requests = 1; requests <= VQB_RING_MAX; requests *= 2) {
+		check_blk(requests, 3);
+		check_blk(requests, 4 * requests);
+		check_blk(requests, 1 << 20);
+	}
+}
+
+static void test_a_block_device_keeps_to_its_bound(void **state)
+{
+	(void)state;
+	printf("block device: %zu bytes of at most %u\n", vqb_blk_device_size(),
+	       VQB_BLK_DEVICE_BYTES);
+	assert_in_range(vqb_blk_device_size(), 1, VQB_BLK_DEVICE_BYTES);
+}
+
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_a_driver_keeps_512_bytes_and_24_for_each_entry),
 		cmocka_unit_test(test_a_device_keeps_512_bytes_and_32_for_each_entry),
 		cmocka_unit_test(test_a_coalescer_of_32_keeps_4_kib_and_its_piece_list),
+		cmocka_unit_test(test_a_block_queue_keeps_160_bytes_for_each_request_and_its_pieces),
+		cmocka_unit_test(test_a_block_device_keeps_to_its_bound),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
