@@ -21,6 +21,12 @@
  * Where the process has a limit of file sizes (RLIMIT_FSIZE), block or ignore SIGXFSZ in the
  * threads that do I/O; the write then fails as any other.
  *
+ * Discards punch holes into a file, and go to a block device as they are (whole blocks of it; a
+ * part of one is left out). Write zeroes is done by the file system or the device where it can, and
+ * by writing zeroes where it can't; with UNMAP by a hole, if there may be one. Secure erase is for
+ * block devices that do it. What there is shows in the capabilities. It is tried at open, with a
+ * range behind the end: the data stay as they are, though some file systems count it as a change.
+ *
  * After an fdatasync has failed, what was written before may be lost though the system no longer
  * remembers it; so every later flush of that vqb_file fails, too.
  */
@@ -40,6 +46,13 @@ struct vqb_file_config {
 	uint32_t struct_size; /* sizeof(struct vqb_file_config) */
 	uint32_t access;      /* VQB_READ, or VQB_READ | VQB_WRITE (enum vqb_access) */
 	const char *path;     /* of a regular file or a block device that exists */
+	/*
+	 * 1: past the page cache (O_DIRECT), for backends of uring.h only, as two views of one
+	 * image don't mix. Transfers are then in units of what the disk asks for, which the
+	 * capabilities say, and the disk ends with a whole one.
+	 */
+	uint32_t direct;
+	uint32_t zero;
 };
 
 /* Memory of an open image. */
@@ -54,7 +67,7 @@ VQB_API size_t vqb_file_size(void);
  * VQB_OK with the image in *out: close it.
  * VQB_E_BUSY: somebody else has it open: locked, or (a block device for writing) mounted.
  * VQB_E_IO: it can't be opened, measured or locked; errno says why.
- * VQB_E_UNSUPP: neither a regular file nor a block device.
+ * VQB_E_UNSUPP: neither a regular file nor a block device; `direct` is not to be had here.
  * VQB_E_INVALID, VQB_E_TOOBIG: parameters; `bytes` is less than vqb_file_size.
  */
 VQB_API int32_t vqb_file_open(void *mem, size_t bytes, const struct vqb_file_config *config,
@@ -66,7 +79,7 @@ VQB_API int32_t vqb_file_open(void *mem, size_t bytes, const struct vqb_file_con
  */
 VQB_API int32_t vqb_file_close(struct vqb_file *file);
 
-/* Bytes of the disk: what there was at open, down to whole sectors of 512 bytes. */
+/* Bytes of the disk: what there was at open, down to whole sectors (`direct`: whole units). */
 VQB_API uint64_t vqb_file_bytes(const struct vqb_file *file);
 
 /* Memory of one backend on it. */
@@ -81,7 +94,8 @@ VQB_API size_t vqb_file_backend_size(void);
  * Results of ios: VQB_E_IO for any error of the system, and for a read that meets the end of the
  * file (somebody has cut it); VQB_E_UNSUPP where the system says that it doesn't do that.
  *
- * VQB_OK with the backend in *out. VQB_E_INVALID, VQB_E_TOOBIG: parameters.
+ * VQB_OK with the backend in *out. VQB_E_UNSUPP: the image was opened `direct`. VQB_E_INVALID,
+ * VQB_E_TOOBIG: parameters.
  */
 VQB_API int32_t vqb_file_backend_init(void *mem, size_t bytes, struct vqb_file *file,
 				      struct vqb_backend **out);
