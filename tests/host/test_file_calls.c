@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * The file backend over a system that is slow to oblige: calls that do a part, that are interrupted,
- * that fail. The backend is compiled into this program, with its system calls replaced.
+ * that fail, that it doesn't have. The backend is compiled into this program, with its system calls replaced.
  */
 #define _GNU_SOURCE
 
@@ -25,6 +25,9 @@ static struct {
 	int sync_stutter;             /* fdatasyncs to interrupt */
 	unsigned calls, syncs, order; /* so far; `order`: calls when the last sync came */
 	int most;                     /* pieces of one call */
+	int no_punch, no_zero;        /* errno of these fallocates; 0: they are as they are */
+	int range_stutter;            /* fallocates to interrupt */
+	unsigned ranges;              /* fallocates so far */
 } sys;
 
 static int refuses(void)
@@ -100,17 +103,31 @@ static int sys_fdatasync(int fd)
 	return sys.sync_error ? -1 : fdatasync(fd);
 }
 
+static int sys_fallocate(int fd, int mode, off_t offset, off_t len)
+{
+	sys.ranges++;
+	if (sys.range_stutter) {
+		sys.range_stutter--;
+		errno = EINTR;
+		return -1;
+	}
+	errno = mode & FALLOC_FL_PUNCH_HOLE ? sys.no_punch : sys.no_zero;
+	return errno ? -1 : fallocate(fd, mode, offset, len);
+}
+
 #define preadv sys_preadv
 #define pwritev sys_pwritev
 #define pread sys_pread
 #define pwrite sys_pwrite
 #define fdatasync sys_fdatasync
+#define fallocate sys_fallocate
 #include "lib/host/file.c" /* NOLINT(bugprone-suspicious-include) */
 #undef preadv
 #undef pwritev
 #undef pread
 #undef pwrite
 #undef fdatasync
+#undef fallocate
 
 enum { DISK = 65536, PIECES = 37 };
 
@@ -280,6 +297,86 @@ static void test_a_flush_that_failed_fails_for_good(void **state)
 	assert_int_equal(one_io(VQB_BLK_IN, 0, 0, 2048), 2048);
 }
 
+/* ---- ranges ---- */
+
+static int64_t one_range(uint8_t op, uint8_t flags, uint64_t offset, uint64_t bytes)
+{
+	struct vqb_io io = { .op = op, .flags = flags, .offset = offset, .bytes = bytes };
+
+	assert_int_equal(vqb_backend_submit(backend, &io), VQB_OK);
+	assert_ptr_equal(vqb_backend_poll(backend), &io);
+	return io.result;
+}
+
+/* A disk of 0x77, zeroed from 512 on. */
+static void zero_some(uint8_t flags, uint64_t bytes)
+{
+	memset(data, 0x77, sizeof(data));
+	piece[0] = (struct vqb_piece){ data, DISK };
+	assert_int_equal(pwrite(file->fd, data, DISK, 0), DISK);
+	assert_int_equal(one_range(VQB_BLK_WRITE_ZEROES, flags, 512, bytes), bytes);
+	assert_int_equal(pread(file->fd, data, DISK, 0), DISK);
+	for (unsigned i = 0; i < DISK; i++)
+		assert_int_equal(data[i], i >= 512 && i < 512 + bytes ? 0 : 0x77);
+}
+
+/* Shows: BLK-DEV-14 */
+static void test_zeroes_are_written_where_there_is_no_other_way(void **state)
+{
+	(void)state;
+	sys.no_punch = sys.no_zero = EOPNOTSUPP;
+	zero_some(VQB_IO_UNMAP, 20000);
+	assert_int_equal(sys.ranges, 2);
+	assert_int_equal(sys.calls, 2);
+	zero_some(0, 20000);
+	assert_int_equal(sys.ranges, 2); /* not asked again */
+	sys.part = 1000;
+	sys.stutter = 3;
+	zero_some(VQB_IO_UNMAP, 20000);
+	assert_int_equal(one_range(VQB_BLK_DISCARD, 0, 512, 4096), VQB_E_UNSUPP);
+	assert_int_equal(sys.ranges, 2);
+}
+
+static void test_an_unmap_without_holes_zeroes_all_the_same(void **state)
+{
+	(void)state;
+	sys.no_punch = ENOSYS;
+	sys.range_stutter = 2;
+	zero_some(VQB_IO_UNMAP, 8192);
+	assert_int_equal(sys.ranges, 4);
+	assert_int_equal(sys.calls, 0);
+	zero_some(VQB_IO_UNMAP, 8192);
+	assert_int_equal(sys.ranges, 5);
+	sys.no_punch = 0;
+	assert_int_equal(one_range(VQB_BLK_DISCARD, 0, 512, 4096), VQB_E_UNSUPP);
+}
+
+static void test_an_error_of_a_range_is_an_error(void **state)
+{
+	(void)state;
+	sys.no_punch = sys.no_zero = ENOSPC;
+	assert_int_equal(one_range(VQB_BLK_WRITE_ZEROES, 0, 0, 4096), VQB_E_IO);
+	assert_int_equal(one_range(VQB_BLK_DISCARD, 0, 0, 4096), VQB_E_IO);
+	sys.no_zero = EINVAL; /* of a file, unlike a device, this is an error */
+	assert_int_equal(one_range(VQB_BLK_WRITE_ZEROES, 0, 0, 4096), VQB_E_IO);
+	assert_int_equal(sys.calls, 0);
+	sys.no_zero = EOPNOTSUPP;
+	sys.error = EIO;
+	assert_int_equal(one_range(VQB_BLK_WRITE_ZEROES, 0, 0, 4096), VQB_E_IO);
+	assert_int_equal(sys.calls, 1);
+}
+
+static void test_write_zeroes_with_fua_is_flushed(void **state)
+{
+	(void)state;
+	assert_int_equal(one_range(VQB_BLK_WRITE_ZEROES, 0, 0, 4096), 4096);
+	assert_int_equal(sys.syncs, 0);
+	assert_int_equal(one_range(VQB_BLK_WRITE_ZEROES, VQB_IO_FUA, 0, 4096), 4096);
+	assert_int_equal(sys.syncs, 1);
+	sys.sync_error = EIO;
+	assert_int_equal(one_range(VQB_BLK_WRITE_ZEROES, VQB_IO_FUA, 0, 4096), VQB_E_IO);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -289,6 +386,10 @@ int main(void)
 		calls_test(test_errors_of_the_system_are_mapped),
 		calls_test(test_a_flush_is_one_fdatasync_and_fua_one_after_its_write),
 		calls_test(test_a_flush_that_failed_fails_for_good),
+		calls_test(test_zeroes_are_written_where_there_is_no_other_way),
+		calls_test(test_an_unmap_without_holes_zeroes_all_the_same),
+		calls_test(test_an_error_of_a_range_is_an_error),
+		calls_test(test_write_zeroes_with_fua_is_flushed),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
