@@ -17,66 +17,11 @@
 #define _GNU_SOURCE
 #define _FILE_OFFSET_BITS 64
 
-#include <vqblk/host/uring.h>
+#include "uring_state.h"
 
 #include <errno.h>
-#include <liburing.h>
 #include <string.h>
 #include <time.h>
-
-#include "image.h"
-
-enum {
-	PAGE = 4096,
-	TRIES = 1000,        /* steps in a row that are interrupted or put off */
-	PIECE_MAX = 1 << 30, /* bytes of one step on one piece */
-};
-
-/* The halves of a pair; also bits of what has ended. */
-enum part {
-	MOVE = 1,
-	SYNC = 2,
-};
-
-struct slot {
-	struct vqb_io *io;
-	struct slot *next; /* free ones */
-	struct image_place at;
-	uint8_t *bounce;   /* or NULL */
-	int32_t result[2]; /* of MOVE and SYNC, once they have ended */
-	int32_t mode;      /* of fallocate, if that is the move; else 0 */
-	uint16_t tries;
-	uint8_t out;      /* steps with the kernel */
-	uint8_t ended;    /* enum part */
-	uint8_t lacks;    /* enum image_lack, as far as this io has met it */
-	uint8_t unlinked; /* its pair may have been torn: the flush does not count */
-	uint8_t flushed;
-};
-
-struct bounce {
-	struct bounce *next;
-};
-
-struct uring {
-	struct vqb_backend base;
-	struct vqb_io_list done;
-	struct vqb_file *file;
-	struct vqb_notify notify;
-	struct slot *slot, *idle;
-	struct bounce *bounces; /* free ones */
-	uint32_t bounce_bytes;
-	uint32_t entries, in_flight;
-	int fd;            /* of the image, as the kernel is to be told it */
-	uint8_t sqe_flags; /* that goes with it */
-	uint8_t plugged;
-	struct vqb_uring_counters counters;
-	struct io_uring ring;
-};
-
-static struct uring *uring_of(struct vqb_backend *backend)
-{
-	return (struct uring *)backend;
-}
 
 /* ---- slots ---- */
 
@@ -170,12 +115,30 @@ static void label_step(const struct uring *self, const struct slot *slot, enum p
 	sqe->user_data = (uint64_t)(slot - self->slot) * 4 + part;
 }
 
+/* The registered buffer that has all of this memory, or -1. */
+static int region_of(const struct uring *self, const void *base, size_t len)
+{
+	for (uint32_t i = 0; i < self->regions; i++) {
+		const struct region *region = &self->region[i];
+		size_t skip = (uintptr_t)base - region->base;
+
+		if (skip < region->len && len <= region->len - skip)
+			return (int)i;
+	}
+	return -1;
+}
+
 static void prepare_one(const struct uring *self, const struct slot *slot, struct io_uring_sqe *sqe,
 			void *base, size_t len)
 {
 	uint64_t offset = slot->io->offset + slot->at.done;
+	int region = region_of(self, base, len);
 
-	if (slot->io->op == VQB_BLK_IN)
+	if (slot->io->op == VQB_BLK_IN && region >= 0)
+		io_uring_prep_read_fixed(sqe, self->fd, base, (unsigned)len, offset, region);
+	else if (region >= 0)
+		io_uring_prep_write_fixed(sqe, self->fd, base, (unsigned)len, offset, region);
+	else if (slot->io->op == VQB_BLK_IN)
 		io_uring_prep_read(sqe, self->fd, base, (unsigned)len, offset);
 	else
 		io_uring_prep_write(sqe, self->fd, base, (unsigned)len, offset);
@@ -520,7 +483,7 @@ static void uring_drain(struct vqb_backend *backend)
 	}
 }
 
-static const struct vqb_backend_ops uring_ops = {
+const struct vqb_backend_ops uring_ops = {
 	.struct_size = sizeof(uring_ops),
 	.submit = uring_submit,
 	.plug = uring_plug,
@@ -528,128 +491,3 @@ static const struct vqb_backend_ops uring_ops = {
 	.poll = uring_poll,
 	.drain = uring_drain,
 };
-
-/* ---- setting up ---- */
-
-size_t vqb_uring_size(const struct vqb_uring_config *config)
-{
-	uint64_t bytes = sizeof(struct uring);
-
-	if (!config || config->struct_size != sizeof(*config) || !config->file ||
-	    !config->entries || config->entries > VQB_URING_MAX_ENTRIES)
-		return 0;
-	bytes += config->entries * sizeof(struct slot);
-	if (config->file->direct) {
-		if (!config->bounces || config->bounces > VQB_URING_MAX_BOUNCES ||
-		    !config->bounce_bytes || config->bounce_bytes > PIECE_MAX ||
-		    config->bounce_bytes % PAGE || config->bounce_bytes % config->file->alignment)
-			return 0;
-		bytes += PAGE + (uint64_t)config->bounces * config->bounce_bytes;
-	}
-	return bytes < SIZE_MAX - VQB_ALIGN ? VQB_ROUND_UP((size_t)bytes) : 0;
-}
-
-/* Slots, and bounce buffers from a page's begin on. */
-static void lay_out(struct uring *self, const struct vqb_uring_config *config)
-{
-	uintptr_t at;
-	uint32_t i;
-
-	self->slot = (struct slot *)(self + 1);
-	self->entries = config->entries;
-	for (i = config->entries; i-- > 0;) {
-		self->slot[i].next = self->idle;
-		self->idle = &self->slot[i];
-	}
-	if (!config->file->direct)
-		return;
-	self->bounce_bytes = config->bounce_bytes;
-	at = ((uintptr_t)(self->slot + config->entries) + PAGE - 1) & ~(uintptr_t)(PAGE - 1);
-	for (i = 0; i < config->bounces; i++) {
-		struct bounce *bounce = (struct bounce *)(at + (size_t)i * config->bounce_bytes);
-
-		bounce->next = self->bounces;
-		self->bounces = bounce;
-	}
-}
-
-static int32_t setup_status(int error)
-{
-	if (error == ENOSYS || error == EPERM || error == EACCES || error == EINVAL)
-		return VQB_E_UNSUPP;
-	errno = error;
-	return VQB_E_IO;
-}
-
-static int32_t open_ring(struct uring *self)
-{
-	const unsigned needs = IORING_FEAT_NODROP | IORING_FEAT_SUBMIT_STABLE |
-			       IORING_FEAT_RW_CUR_POS; /* the last one came with Linux 5.6 */
-	int error = -io_uring_queue_init(2 * self->entries, &self->ring, 0);
-
-	if (error)
-		return setup_status(error);
-	if ((self->ring.features & needs) != needs)
-		return VQB_E_UNSUPP;
-	if (self->notify.fd >= 0)
-		error = -io_uring_register_eventfd(&self->ring, self->notify.fd);
-	if (error) {
-		errno = error;
-		return VQB_E_IO;
-	}
-	/* Spares the kernel a look-up for each step; without it things go on as well. */
-	self->fd = self->file->fd;
-	if (!io_uring_register_files(&self->ring, &self->fd, 1)) {
-		self->fd = 0;
-		self->sqe_flags = IOSQE_FIXED_FILE;
-	}
-	return VQB_OK;
-}
-
-int32_t vqb_uring_init(void *mem, size_t bytes, const struct vqb_uring_config *config,
-		       struct vqb_backend **out)
-{
-	size_t need = vqb_uring_size(config);
-	struct uring *self = mem;
-	int32_t status;
-
-	if (!need || !mem || (uintptr_t)mem % VQB_ALIGN || !out)
-		return VQB_E_INVALID;
-	if (bytes < need)
-		return VQB_E_TOOBIG;
-	memset(self, 0, sizeof(*self));
-	self->file = config->file;
-	self->notify.fd = config->notify ? config->notify->fd : -1;
-	lay_out(self, config);
-	self->ring.ring_fd = -1;
-	status = open_ring(self);
-	if (status) {
-		int kept = errno;
-
-		if (self->ring.ring_fd >= 0)
-			io_uring_queue_exit(&self->ring);
-		errno = kept;
-		return status;
-	}
-	self->base.struct_size = sizeof(self->base);
-	self->base.ops = &uring_ops;
-	image_caps(self->file, &self->base.caps);
-	*out = &self->base;
-	return VQB_OK;
-}
-
-void vqb_uring_close(struct vqb_backend *backend)
-{
-	struct uring *self = uring_of(backend);
-
-	uring_drain(backend);
-	/* By name, as the rest is torn down at leisure, and the image may be wanted again. */
-	if (self->sqe_flags & IOSQE_FIXED_FILE)
-		io_uring_unregister_files(&self->ring);
-	io_uring_queue_exit(&self->ring);
-}
-
-void vqb_uring_read_counters(const struct vqb_backend *backend, struct vqb_uring_counters *out)
-{
-	*out = ((const struct uring *)backend)->counters;
-}

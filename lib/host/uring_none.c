@@ -24,6 +24,15 @@ void vqb_uring_close(struct vqb_backend *backend)
 	(void)backend;
 }
 
+int32_t vqb_uring_register_memory(struct vqb_backend *backend, const struct vqb_piece *memory,
+				  uint32_t pieces)
+{
+	(void)backend;
+	(void)memory;
+	(void)pieces;
+	return VQB_E_UNSUPP;
+}
+
 void vqb_uring_read_counters(const struct vqb_backend *backend, struct vqb_uring_counters *out)
 {
 	(void)backend;

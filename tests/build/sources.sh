@@ -9,6 +9,7 @@ cd "$top"
 cat >"$scratch/apart" <<'END'
 bench/peers/linux.c
 lib/host/uring.c
+lib/host/uring_setup.c
 tests/build/consumer/main.c
 tests/build/four.c
 tests/build/readme.c

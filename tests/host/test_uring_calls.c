@@ -22,12 +22,13 @@ static struct {
 	unsigned most; /* steps that one submission takes, once; 0: all */
 	int refusal;   /* answer of submissions, `refusals` times */
 	unsigned refusals;
-	int setup;    /* answer of the set-up, if not 0 */
-	int lame;     /* features are missing */
-	int no_files; /* no registered files */
-	int no_range; /* errno of every fallocate, if not 0 */
+	int setup;      /* answer of the set-up, if not 0 */
+	int lame;       /* features are missing */
+	int no_files;   /* no registered files */
+	int no_buffers; /* errno of registering more than one buffer, if not 0 */
+	int no_range;   /* errno of every fallocate, if not 0 */
 	/* so far */
-	unsigned calls, moves, syncs, links, completions, seen;
+	unsigned calls, moves, syncs, links, fixed, completions, seen;
 } kernel;
 
 static void change(struct io_uring_sqe *sqe)
@@ -41,6 +42,7 @@ static void change(struct io_uring_sqe *sqe)
 	}
 	kernel.moves++;
 	kernel.links += !!(sqe->flags & IOSQE_IO_LINK);
+	kernel.fixed += sqe->opcode == IORING_OP_READ_FIXED || sqe->opcode == IORING_OP_WRITE_FIXED;
 	if (kernel.error)
 		sqe->off = UINT64_C(1) << 63; /* EINVAL */
 	if (!kernel.part || sqe->opcode == IORING_OP_FALLOCATE)
@@ -102,6 +104,12 @@ static int kernel_files(struct io_uring *ring, const int *fd, unsigned n)
 	return kernel.no_files ? -ENOMEM : io_uring_register_files(ring, fd, n);
 }
 
+static int kernel_buffers(struct io_uring *ring, const struct iovec *vec, unsigned n)
+{
+	return kernel.no_buffers && n > 1 ? -kernel.no_buffers
+					  : io_uring_register_buffers(ring, vec, n);
+}
+
 static void kernel_fallocate(struct io_uring_sqe *sqe, int fd, int mode, off_t offset, off_t len)
 {
 	/* No file system has this mode. */
@@ -112,12 +120,15 @@ static void kernel_fallocate(struct io_uring_sqe *sqe, int fd, int mode, off_t o
 #define io_uring_cq_ready kernel_cq_ready
 #define io_uring_queue_init kernel_setup
 #define io_uring_register_files kernel_files
+#define io_uring_register_buffers kernel_buffers
 #define io_uring_prep_fallocate kernel_fallocate
-#include "lib/host/uring.c" /* NOLINT(bugprone-suspicious-include) */
+#include "lib/host/uring.c"       /* NOLINT(bugprone-suspicious-include) */
+#include "lib/host/uring_setup.c" /* NOLINT(bugprone-suspicious-include) */
 #undef io_uring_submit
 #undef io_uring_cq_ready
 #undef io_uring_queue_init
 #undef io_uring_register_files
+#undef io_uring_register_buffers
 #undef io_uring_prep_fallocate
 
 enum { DISK = 65536, PIECES = 37 };
@@ -521,6 +532,112 @@ static void test_registering_the_file_is_not_needed(void **state)
 	there_and_back(8192, VQB_IO_FUA);
 }
 
+/* ---- registered memory ---- */
+
+enum { UNIT = 4096 };
+
+static _Alignas(UNIT) uint8_t pages[16 * UNIT];
+
+/* A read of `n` units at `at`: was it by a registered buffer? */
+static unsigned is_fixed(uint8_t *at, unsigned n)
+{
+	struct vqb_piece one = { at, n * UNIT };
+
+	kernel.fixed = 0;
+	memset(at, 0, n * UNIT);
+	assert_int_equal(image_io(&image, VQB_BLK_IN, 0, 0, n * UNIT, &one, 1), n * UNIT);
+	for (unsigned i = 0; i < n * UNIT; i++)
+		assert_int_equal(at[i], image_byte(i));
+	assert_int_equal(image_io(&image, VQB_BLK_OUT, 0, 0, n * UNIT, &one, 1), n * UNIT);
+	assert_int_equal(kernel.fixed % 2, 0); /* both or neither */
+	return kernel.fixed / 2;
+}
+
+static int32_t register_pages(unsigned from, unsigned n, unsigned from2, unsigned n2)
+{
+	const struct vqb_piece memory[2] = { { pages + from * UNIT, n * UNIT },
+					     { pages + from2 * UNIT, n2 * UNIT } };
+
+	return vqb_uring_register_memory(image.backend, memory, n2 ? 2 : 1);
+}
+
+static void open_direct_or_skip(void)
+{
+	image = (struct image){ .kind = URING_DIRECT, .bytes = DISK, .bounce_bytes = 2 * UNIT };
+	open_or_skip();
+	/* Where not even the bounce buffers can be pinned, there is nothing to see. */
+	if (!uring_of(image.backend)->regions) {
+		printf("no memory can be registered here\n");
+		skip();
+	}
+}
+
+static void test_ios_within_registered_memory_use_it(void **state)
+{
+	(void)state;
+	open_direct_or_skip();
+	assert_int_equal(is_fixed(pages, 2), 0);
+	assert_int_equal(is_fixed(pages + 1, 1), 1); /* by a bounce buffer */
+	assert_int_equal(register_pages(1, 4, 8, 2), VQB_OK);
+	assert_int_equal(is_fixed(pages + UNIT, 4), 1);
+	assert_int_equal(is_fixed(pages + 4 * UNIT, 1), 1);
+	assert_int_equal(is_fixed(pages + 9 * UNIT, 1), 1);
+	assert_int_equal(is_fixed(pages, 1), 0);
+	assert_int_equal(is_fixed(pages, 2), 0);
+	assert_int_equal(is_fixed(pages + 4 * UNIT, 2), 0);
+	assert_int_equal(is_fixed(pages + 5 * UNIT, 1), 0);
+	assert_int_equal(is_fixed(pages + 10 * UNIT, 1), 0);
+	assert_int_equal(is_fixed(pages + UNIT + 1, 1), 1);
+	assert_int_equal(register_pages(2, 1, 0, 0), VQB_OK);
+	assert_int_equal(is_fixed(pages + UNIT, 1), 0);
+	assert_int_equal(is_fixed(pages + 2 * UNIT, 1), 1);
+	assert_int_equal(vqb_uring_register_memory(image.backend, NULL, 0), VQB_OK);
+	assert_int_equal(is_fixed(pages + 2 * UNIT, 1), 0);
+	assert_int_equal(is_fixed(pages + 1, 1), 1);
+}
+
+static void test_memory_that_cannot_be_registered_is_used_all_the_same(void **state)
+{
+	struct vqb_piece many[VQB_URING_MAX_REGIONS + 1], huge = { pages, SIZE_MAX / 2 };
+	struct vqb_piece one = { pages, UNIT };
+	struct vqb_io io = image_plan(VQB_BLK_IN, 0, 0, UNIT, &one, 1);
+
+	(void)state;
+	open_direct_or_skip();
+	assert_int_equal(register_pages(0, 16, 0, 0), VQB_OK);
+	assert_int_equal(vqb_backend_submit(image.backend, &io), VQB_OK);
+	assert_int_equal(register_pages(0, 16, 0, 0), VQB_E_BUSY);
+	assert_ptr_equal(image_next(&image), &io);
+	assert_int_equal(is_fixed(pages, 1), 1);
+
+	for (unsigned i = 0; i <= VQB_URING_MAX_REGIONS; i++)
+		many[i] = one;
+	assert_int_equal(vqb_uring_register_memory(image.backend, many, VQB_URING_MAX_REGIONS),
+			 VQB_OK);
+	assert_int_equal(is_fixed(pages, 1), 1);
+	assert_int_equal(vqb_uring_register_memory(image.backend, many, VQB_URING_MAX_REGIONS + 1),
+			 VQB_E_TOOBIG);
+	assert_int_equal(is_fixed(pages, 1), 0);
+	assert_int_equal(vqb_uring_register_memory(image.backend, &huge, 1), VQB_E_TOOBIG);
+	kernel.no_buffers = ENOMEM;
+	assert_int_equal(register_pages(0, 16, 0, 0), VQB_E_IO);
+	assert_int_equal(errno, ENOMEM);
+	assert_int_equal(is_fixed(pages, 1), 0);
+	assert_int_equal(is_fixed(pages + 1, 1), 1);
+	kernel.no_buffers = EOPNOTSUPP;
+	assert_int_equal(register_pages(0, 16, 0, 0), VQB_E_UNSUPP);
+	assert_int_equal(is_fixed(pages, 1), 0);
+}
+
+static void test_through_the_page_cache_registering_is_of_no_use(void **state)
+{
+	(void)state;
+	open_or_skip();
+	assert_int_equal(register_pages(0, 16, 0, 0), VQB_E_UNSUPP);
+	there_and_back(8192, 0);
+	assert_int_equal(kernel.fixed, 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -540,6 +657,9 @@ int main(void)
 		calls_test(test_a_kernel_that_takes_no_more_fails_what_it_has_not_seen),
 		calls_test(test_a_system_without_io_uring_is_told_from_one_that_is_full),
 		calls_test(test_registering_the_file_is_not_needed),
+		calls_test(test_ios_within_registered_memory_use_it),
+		calls_test(test_memory_that_cannot_be_registered_is_used_all_the_same),
+		calls_test(test_through_the_page_cache_registering_is_of_no_use),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

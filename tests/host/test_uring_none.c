@@ -24,6 +24,7 @@ static void test_counters_are_none(void **state)
 	assert_int_equal(c.ios, 0);
 	vqb_uring_close(NULL);
 	assert_int_equal(vqb_uring_size(NULL), 0);
+	assert_int_equal(vqb_uring_register_memory(NULL, NULL, 0), VQB_E_UNSUPP);
 }
 
 int main(void)

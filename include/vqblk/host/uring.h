@@ -83,6 +83,24 @@ VQB_API int32_t vqb_uring_init(void *mem, size_t bytes, const struct vqb_uring_c
  */
 VQB_API void vqb_uring_close(struct vqb_backend *backend);
 
+/* Most pieces of memory that are registered, each GiB of one counting as one. */
+#define VQB_URING_MAX_REGIONS 64u
+
+/*
+ * Of a direct image: tells the kernel of memory that ios will come from, the guest's, so that it need
+ * not look it up for each of them. Ios of one piece that lies within one region and GiB then cost it a
+ * fifth (4 KiB) to a third (64 KiB) less time; nothing changes for others. It replaces what was
+ * registered before; no pieces: nothing is. The memory is pinned, which counts against
+ * RLIMIT_MEMLOCK, and has to stay mapped until then, or until the backend is closed.
+ *
+ * VQB_OK. VQB_E_BUSY: ios are in flight. VQB_E_TOOBIG: more than VQB_URING_MAX_REGIONS. VQB_E_IO: the
+ * system doesn't pin that much; errno says why. VQB_E_UNSUPP: the image is not direct, so that there
+ * is nothing to gain, or the memory is of a kind that can't be pinned. After an error other than
+ * VQB_E_BUSY nothing is registered, and the backend works all the same.
+ */
+VQB_API int32_t vqb_uring_register_memory(struct vqb_backend *backend,
+					  const struct vqb_piece *memory, uint32_t pieces);
+
 struct vqb_uring_counters {
 	uint64_t ios;          /* accepted */
 	uint64_t full;         /* refused for lack of room */
