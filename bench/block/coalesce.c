@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * coalesce.c: what does it cost to have requests joined? In nanoseconds per request of a batch of 32,
- * one piece each: added, flushed, and what came out given back as done. Beside it what a device would
- * write without the library: qsort, one pass that joins neighbours within the limits and copies their
- * pieces, and one over the members when they are done. It knows nothing of overlaps, of joined
- * submissions that are still out, or of failures.
+ * one piece each: added and flushed, and apart from that given back when they are done. Beside it
+ * what a device would write without the library: qsort, one pass that joins neighbours within the
+ * limits and copies their pieces, and one over the members when they are done. It knows nothing of
+ * overlaps, of joined submissions that are still out, or of failures.
  *
- * The requests are the same 32 all the time, as a device's would be that are used again; their
- * offsets come from many batches, so that a random one isn't known to the branch predictor by heart.
+ * Sixteen batches are out at a time; their requests are the same 512 all along, as those of a queue
+ * are. Offsets come from many batches, so that a random one isn't known to the branch predictor by
+ * heart.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -23,6 +24,7 @@
 
 enum {
 	BATCHES = 64,
+	GROUP = 16, /* batches that are out at a time */
 	BATCH = 32,
 	PIECES = 1024,
 	BYTES = 4096,
@@ -33,6 +35,7 @@ enum {
 
 enum shape { SEQUENTIAL, RANDOM, SHUFFLED, SHAPES };
 enum way { OURS, QSORT, WAYS };
+enum part { JOIN, DONE, PARTS };
 
 static const char *const shape_names[SHAPES] = { "sequential", "random", "shuffled run" };
 
@@ -40,13 +43,15 @@ struct work {
 	struct vqb_coalescer *c;
 	void *mem;
 	uint64_t offset[BATCHES][BATCH];
-	struct vqb_io io[BATCH];
-	struct vqb_piece piece[BATCH];
+	struct vqb_io io[GROUP * BATCH];
+	struct vqb_piece piece[GROUP * BATCH];
+	struct vqb_io
+		*out[GROUP * BATCH]; /* ours: submissions; the plain way: their first members */
+	uint32_t outs;
 	/* of the plain way */
 	struct vqb_io *sorted[BATCH];
-	struct vqb_io joined[BATCH];
-	struct vqb_io *members[BATCH];
-	struct vqb_piece list[BATCH];
+	struct vqb_io joined[GROUP * BATCH];
+	struct vqb_piece list[GROUP * BATCH];
 };
 
 /* ---- the batches ---- */
@@ -62,11 +67,11 @@ static void shuffle(uint64_t *v, uint32_t n, struct random *random)
 	}
 }
 
-/* Random ones never adjoin, as only each other block may be one. */
+/* Runs are apart from each other. Random requests never adjoin: only each other block may be one. */
 static void make_batches(struct work *w, enum shape shape, struct random *random)
 {
 	for (uint32_t i = 0; i < BATCHES; i++) {
-		uint64_t start = (uint64_t)random_below(random, 1 << 20) * BYTES;
+		uint64_t start = (uint64_t)(i << 20 | random_below(random, 1 << 19)) * BYTES;
 
 		for (uint32_t k = 0; k < BATCH; k++)
 			w->offset[i][k] = shape == RANDOM ? 2 * BYTES * (random_word(random) >> 24)
@@ -79,7 +84,8 @@ static void make_batches(struct work *w, enum shape shape, struct random *random
 static struct work *open_work(void)
 {
 	struct vqb_coalescer_config config = { .struct_size = sizeof(config),
-					       .pieces = 128,
+					       .joins = GROUP * BATCH,
+					       .pieces = 2 * GROUP * BATCH,
 					       .max_pieces = PIECES,
 					       .max_transfer = 1 << 20 };
 	struct work *w = (struct work *)zeroed(sizeof(*w));
@@ -88,7 +94,7 @@ static struct work *open_work(void)
 	w->mem = zeroed(bytes);
 	if (vqb_coalescer_init(w->mem, bytes, &config, &w->c))
 		die("there is no coalescer");
-	for (uint32_t i = 0; i < BATCH; i++) {
+	for (uint32_t i = 0; i < GROUP * BATCH; i++) {
 		w->piece[i] = (struct vqb_piece){ .base = w, .len = BYTES };
 		w->io[i] = (struct vqb_io){
 			.op = VQB_BLK_OUT, .piece = &w->piece[i], .pieces = 1, .bytes = BYTES
@@ -97,27 +103,31 @@ static struct work *open_work(void)
 	return w;
 }
 
-/* ---- the ways: each answers how many submissions there were ---- */
+/* ---- the ways: join one batch, of which the requests start at `io`; end what is out ---- */
 
-static uint32_t ours(struct work *w, const uint64_t *offset)
+static void join_ours(struct work *w, const uint64_t *offset, struct vqb_io *io)
 {
-	struct vqb_io_list done = { NULL, NULL }, retry = { NULL, NULL };
-	uint32_t submissions = 0;
-	struct vqb_io *io, *next;
-
 	for (uint32_t i = 0; i < BATCH; i++) {
-		w->io[i].offset = offset[i];
-		if (vqb_coalescer_add(w->c, &w->io[i]))
+		io[i].offset = offset[i];
+		if (vqb_coalescer_add(w->c, &io[i]))
 			die("a request is refused");
 	}
-	for (io = vqb_coalescer_flush(w->c); io; io = next, submissions++) {
-		next = io->next;
+	for (io = vqb_coalescer_flush(w->c); io; io = io->next)
+		w->out[w->outs++] = io;
+}
+
+static void done_ours(struct work *w, struct vqb_io_list *done)
+{
+	struct vqb_io_list retry = { NULL, NULL };
+
+	for (uint32_t i = 0; i < w->outs; i++) {
+		struct vqb_io *io = w->out[i];
+
 		io->result = (int64_t)io->bytes;
-		vqb_coalescer_done(w->c, io, &done, &retry);
+		vqb_coalescer_done(w->c, io, done, &retry);
 	}
-	if (retry.first || !done.first)
-		die("requests were lost");
-	return submissions;
+	if (retry.first)
+		die("something is to be tried again");
 }
 
 static int by_offset(const void *a, const void *b)
@@ -152,60 +162,100 @@ static uint32_t join(struct work *w, uint32_t first, struct vqb_io *out, struct 
 }
 
 /* Not inlined, as a coalescer isn't. */
-static __attribute__((noinline)) uint32_t plain(struct work *w, const uint64_t *offset)
+static __attribute__((noinline)) void join_plain(struct work *w, const uint64_t *offset,
+						 struct vqb_io *io)
 {
-	struct vqb_io_list done = { NULL, NULL };
-	uint32_t n = 0;
-
 	for (uint32_t i = 0; i < BATCH; i++) {
-		w->io[i].offset = offset[i];
-		w->sorted[i] = &w->io[i];
+		io[i].offset = offset[i];
+		w->sorted[i] = &io[i];
 	}
 	qsort(w->sorted, BATCH, sizeof(w->sorted[0]), by_offset);
-	for (uint32_t i = 0; i < BATCH; n++) {
-		w->members[n] = w->sorted[i];
-		i += join(w, i, &w->joined[n], &w->list[i]);
-	}
-	for (uint32_t i = 0; i < n; i++) {
-		struct vqb_io *io, *next;
+	for (uint32_t i = 0; i < BATCH;) {
+		uint32_t out = w->outs++;
 
-		for (io = w->members[i]; io; io = next) {
-			next = io->next;
-			io->result = (int64_t)io->bytes;
-			vqb_io_list_add(&done, io);
-		}
+		w->out[out] = w->sorted[i];
+		i += join(w, i, &w->joined[out], &w->list[(io - w->io) + i]);
 	}
-	return n;
 }
 
-static uint64_t run_batches(struct work *w, enum way way)
+static __attribute__((noinline)) void done_plain(struct work *w, struct vqb_io_list *done)
 {
-	uint64_t submissions = 0;
+	for (uint32_t i = 0; i < w->outs; i++) {
+		struct vqb_io *io, *next;
 
-	for (uint32_t i = 0; i < BATCHES; i++)
-		submissions += way == OURS ? ours(w, w->offset[i]) : plain(w, w->offset[i]);
-	return submissions;
+		for (io = w->out[i]; io; io = next) {
+			next = io->next;
+			io->result = (int64_t)io->bytes;
+			vqb_io_list_add(done, io);
+		}
+	}
+}
+
+/* Joins a group of batches and ends them, and adds up what either took. */
+static void run_group(struct work *w, enum way way, enum shape shape, uint32_t first, double *ns)
+{
+	struct vqb_io_list done = { NULL, NULL };
+	double start = now_ns(), middle;
+	uint32_t n = 0;
+
+	w->outs = 0;
+	for (uint32_t i = 0; i < GROUP; i++) {
+		struct vqb_io *io = &w->io[i * BATCH];
+
+		if (way == OURS)
+			join_ours(w, w->offset[first + i], io);
+		else
+			join_plain(w, w->offset[first + i], io);
+	}
+	middle = now_ns();
+	if (way == OURS)
+		done_ours(w, &done);
+	else
+		done_plain(w, &done);
+	ns[DONE] += now_ns() - middle;
+	ns[JOIN] += middle - start;
+	if (w->outs != (shape == RANDOM ? GROUP * BATCH : GROUP))
+		die("joined what it should not, or not what it should");
+	for (const struct vqb_io *io = done.first; io; io = io->next)
+		n++;
+	if (n != GROUP * BATCH)
+		die("requests were lost");
 }
 
 /* ---- measuring ---- */
 
-/* One slice: ns per request. Ends the program if the submissions are not as many as there should be. */
-static double slice(struct work *w, enum way way, enum shape shape)
+struct figures {
+	double ns[WAYS][PARTS][MAX_ROUNDS];
+};
+
+/* One slice: ns per request, for joining and for ending. */
+static void slice(struct work *w, enum way way, enum shape shape, uint32_t round, struct figures *f)
 {
-	uint64_t expected = (uint64_t)TIMES * BATCHES * (shape == RANDOM ? BATCH : 1);
-	double sample[SAMPLES];
+	double sample[PARTS][SAMPLES];
 
 	for (uint32_t s = 0; s < SAMPLES; s++) {
-		double start = now_ns();
-		uint64_t submissions = 0;
+		double ns[PARTS] = { 0 };
 
 		for (uint32_t i = 0; i < TIMES; i++)
-			submissions += run_batches(w, way);
-		sample[s] = (now_ns() - start) / (TIMES * BATCHES * BATCH);
-		if (submissions != expected)
-			die("joined what it should not, or not what it should");
+			for (uint32_t k = 0; k < BATCHES; k += GROUP)
+				run_group(w, way, shape, k, ns);
+		for (uint32_t part = 0; part < PARTS; part++)
+			sample[part][s] = ns[part] / (TIMES * BATCHES * BATCH);
 	}
-	return lower_decile(sample, SAMPLES);
+	for (uint32_t part = 0; part < PARTS; part++)
+		f->ns[way][part][round] = lower_decile(sample[part], SAMPLES);
+}
+
+static void print_row(enum shape shape, uint32_t rounds, struct figures *f)
+{
+	printf("%-12s", shape_names[shape]);
+	for (uint32_t way = 0; way < WAYS; way++) {
+		struct summary joined = summarize(f->ns[way][JOIN], rounds);
+
+		printf("   %5.2f (%5.2f-%5.2f) and %4.2f", joined.median, joined.low, joined.high,
+		       summarize(f->ns[way][DONE], rounds).median);
+	}
+	printf("\n");
 }
 
 void coalesce_part(uint32_t rounds, bool claims)
@@ -214,30 +264,26 @@ void coalesce_part(uint32_t rounds, bool claims)
 						   "block.coalesce_rand_ns",
 						   "block.coalesce_shuffled_ns" };
 	static const double goals[SHAPES] = { 5, 20, 20 };
-	static double ns[WAYS][MAX_ROUNDS];
+	static struct figures f;
 	struct work *w = open_work();
 
 	if (!claims)
-		printf("coalesce: ns per request of a batch of 32 (and where the median lies with "
-		       "95 %%)\n%-12s   %18s   %18s\n",
+		printf("coalesce: ns per request of a batch of 32, joined (and where the median "
+		       "lies with 95 %%), and ended\n%-12s   %28s   %28s\n",
 		       "requests", "ours", "qsort and a pass");
 	for (uint32_t shape = 0; shape < SHAPES; shape++) {
 		struct random random = { shape };
-		struct summary s[WAYS];
 
 		for (uint32_t r = 0; r < rounds; r++) {
 			make_batches(w, shape, &random);
 			for (uint32_t way = 0; way < WAYS; way++)
-				ns[way][r] = slice(w, way, shape);
+				slice(w, way, shape, r, &f);
 		}
-		for (uint32_t way = 0; way < WAYS; way++)
-			s[way] = summarize(ns[way], rounds);
 		if (claims)
-			claim_print(names[shape], goals[shape], LOWER, s[OURS]);
+			claim_print(names[shape], goals[shape], LOWER,
+				    summarize(f.ns[OURS][JOIN], rounds));
 		else
-			printf("%-12s   %5.2f (%5.2f-%5.2f)   %5.2f (%5.2f-%5.2f)\n",
-			       shape_names[shape], s[OURS].median, s[OURS].low, s[OURS].high,
-			       s[QSORT].median, s[QSORT].low, s[QSORT].high);
+			print_row(shape, rounds, &f);
 	}
 	free(w->mem);
 	free(w);

@@ -49,14 +49,14 @@ struct hull {
 
 struct vqb_coalescer {
 	/* What adding needs, in a cache line. */
-	struct entry *next,
-		*end;     /* of the batch: where the next entry goes, and where it is full */
-	uint64_t last;    /* byte of the newest entry */
-	struct hull near; /* a request outside of it overlaps no live join */
-	uint64_t pieces;  /* of all requests of the batch */
-	uint16_t kind;    /* op and flags of the batch, or NO_KIND: nothing is collected */
-	uint8_t rising;   /* each entry lies behind the one before it */
-	uint8_t zero;
+	struct entry *next; /* of the batch: where the next entry goes, */
+	struct entry *end;  /* and where it is full */
+	uint64_t behind;    /* where the newest entry ends */
+	struct hull near;   /* a request outside of it overlaps no live join */
+	uint64_t pieces;    /* of all requests of the batch */
+	uint16_t kind;      /* op and flags of the batch, or NO_KIND: nothing is collected */
+	uint8_t rising;     /* each entry lies behind the one before it, */
+	uint8_t unbroken;   /* and begins where that one ends */
 
 	uint32_t max_pieces;
 	uint64_t max_transfer;
@@ -182,12 +182,15 @@ static VQB_COLD uint32_t overlaps_live(struct vqb_coalescer *c, const struct vqb
 	return overlaps;
 }
 
-VQB_INLINE int32_t keep(struct vqb_coalescer *c, struct vqb_io *io, uint64_t last)
+VQB_INLINE int32_t keep(struct vqb_coalescer *c, struct vqb_io *io, uint64_t end)
 {
 	struct entry *entry = c->next;
 
-	c->rising &= io->offset > c->last;
-	c->last = last;
+	if (io->offset != c->behind) {
+		c->unbroken = 0;
+		c->rising &= io->offset > c->behind;
+	}
+	c->behind = end;
 	c->pieces += io->pieces;
 	entry->key = io->offset;
 	entry->io = io;
@@ -210,23 +213,30 @@ static int32_t keep_first(struct vqb_coalescer *c, struct vqb_io *io, uint16_t k
 	if (io->op == VQB_BLK_OUT && c->near.last < reads->last)
 		c->near.last = reads->last;
 	c->pieces = 0;
-	keep(c, io, last_byte(io));
-	c->rising = 1;
-	return VQB_OK;
+	c->behind = io->offset;
+	c->rising = c->unbroken = 1;
+	return keep(c, io, io->offset + io->bytes);
 }
 
 /* There is something about this one: which need not mean that it isn't kept. */
 static VQB_APART int32_t keep_maybe(struct vqb_coalescer *c, struct vqb_io *io, uint16_t kind)
 {
+	int32_t status;
+
 	if (io->op > VQB_BLK_OUT || !io->bytes || last_byte(io) < io->offset)
 		return VQB_E_INVALID;
 	if (c->next == c->batch)
-		return keep_first(c, io, kind);
-	if (c->next == c->end || kind != c->kind)
-		return VQB_E_NOSPC;
-	if (overlaps_live(c, io))
-		return VQB_E_BUSY;
-	return keep(c, io, last_byte(io));
+		status = keep_first(c, io, kind);
+	else if (c->next == c->end || kind != c->kind)
+		status = VQB_E_NOSPC;
+	else if (overlaps_live(c, io))
+		status = VQB_E_BUSY;
+	else
+		status = keep(c, io, io->offset + io->bytes);
+	/* Behind the last byte there is, which is at 0 by the sum, comes nothing: let it be sorted. */
+	if (!status && !c->behind)
+		c->rising = c->unbroken = 0;
+	return status;
 }
 
 uint32_t vqb_coalescer_overlaps(struct vqb_coalescer *c, uint64_t offset, uint64_t bytes)
@@ -240,13 +250,13 @@ uint32_t vqb_coalescer_overlaps(struct vqb_coalescer *c, uint64_t offset, uint64
 int32_t vqb_coalescer_add(struct vqb_coalescer *c, struct vqb_io *io)
 {
 	uint16_t kind = (uint16_t)(io->op | io->flags << 8);
-	uint64_t last = last_byte(io);
+	uint64_t end = io->offset + io->bytes;
 
-	/* No bytes, too: they end before they begin, or at 0 seem to be everything, which is near. */
-	if (VQB_UNLIKELY(kind != c->kind || c->next == c->end || last < io->offset ||
-			 (io->offset <= c->near.last && last >= c->near.first)))
+	/* Whatever ends at 2^64 or beyond, or has no bytes, seems not to end behind its start. */
+	if (VQB_UNLIKELY(kind != c->kind || c->next == c->end || end <= io->offset ||
+			 (io->offset <= c->near.last && end > c->near.first)))
 		return keep_maybe(c, io, kind);
-	return keep(c, io, last);
+	return keep(c, io, end);
 }
 
 uint32_t vqb_coalescer_collected(const struct vqb_coalescer *c)
@@ -365,49 +375,59 @@ static struct vqb_io **alone(struct vqb_io **tail, struct vqb_io *io)
 	return &io->next;
 }
 
-/* May the second entry ride along with the first? */
-static uint32_t fit(const struct vqb_coalescer *c, const struct entry *e)
-{
-	const struct vqb_io *one = e[0].io, *two = e[1].io;
+/* Entries that are to be one submission. */
+struct run {
+	uint32_t entries, pieces;
+	uint64_t bytes;
+};
 
-	/* An end of 2^64 is 0 here, where no later entry begins. */
-	return one->offset + one->bytes == e[1].key && one->pieces <= c->max_pieces &&
-	       two->pieces <= c->max_pieces - one->pieces && one->bytes <= c->max_transfer &&
-	       two->bytes <= c->max_transfer - one->bytes;
+/* From the first of `n` entries on, as many as are neighbours and keep both limits. */
+static struct run find_run(const struct vqb_coalescer *c, const struct entry *e, uint32_t n)
+{
+	const struct vqb_io *io = e->io;
+	struct run run = { 1, io->pieces, io->bytes };
+	uint64_t next = io->offset + io->bytes; /* 0 for 2^64, where no later entry begins */
+
+	/* What is over a limit alone leaves nothing of it, rather than more than all. */
+	if (run.pieces > c->max_pieces || run.bytes > c->max_transfer)
+		return run;
+	for (; run.entries < n && e[run.entries].key == next; run.entries++) {
+		io = e[run.entries].io;
+		if (io->pieces > c->max_pieces - run.pieces ||
+		    io->bytes > c->max_transfer - run.bytes)
+			break;
+		run.pieces += io->pieces;
+		run.bytes += io->bytes;
+		next += io->bytes;
+	}
+	return run;
 }
 
-/*
- * A stretch of free pieces, which is held when it is known how much of it is used. Answers its size, 0
- * for none. At best it has room for all of the batch, else for the two that there are at least.
- */
-static uint32_t find_pieces(struct vqb_coalescer *c, const struct entry *e, uint32_t *at)
+/* All of a batch, if `n` are all, and it is known from adding them that they make one run. */
+static uint32_t find_all(const struct vqb_coalescer *c, uint32_t n, struct run *run)
 {
-	uint32_t most = c->max_pieces, room;
+	uint64_t bytes = c->behind - c->batch->key;
 
-	room = blk_arena_room(&c->arena, c->pieces < most ? (uint32_t)c->pieces : most, at);
-	if (VQB_UNLIKELY(!room))
-		room = blk_arena_room(&c->arena, e[0].io->pieces + e[1].io->pieces, at);
-	return room < most ? room : most;
+	if (!c->unbroken || n < vqb_coalescer_collected(c) || c->pieces > c->max_pieces ||
+	    bytes > c->max_transfer)
+		return 0;
+	run->entries = n;
+	run->pieces = (uint32_t)c->pieces;
+	run->bytes = bytes;
+	return 1;
 }
 
-/*
- * Links as many entries as are neighbours, of no more than `room` pieces and `left` bytes, and copies
- * their pieces. The first two fit. Answers how many. Kept apart, so that its loop has all registers.
- */
-static VQB_APART uint32_t fill(struct join *join, const struct entry *e, const struct entry *end,
-			       uint32_t room, uint64_t left)
+/* Links the members, and copies their pieces. Kept apart, so that its loop has all registers. */
+static VQB_APART void fill(struct join *join, const struct entry *e, uint32_t n)
 {
 	struct vqb_piece *piece = (struct vqb_piece *)join->io.piece;
-	struct vqb_io *io = e->io, **member = &join->members;
-	const struct entry *first = e;
-	uint64_t next = e->key;
+	struct vqb_io **member = &join->members;
+	const struct entry *end = e + n;
 
 	do {
+		struct vqb_io *io = e->io;
 		uint32_t pieces = io->pieces;
 
-		room -= pieces;
-		left -= io->bytes;
-		next += io->bytes;
 		*member = io;
 		member = &io->next;
 		if (pieces == 1)
@@ -415,41 +435,34 @@ static VQB_APART uint32_t fill(struct join *join, const struct entry *e, const s
 		else if (pieces)
 			memcpy(piece, io->piece, pieces * sizeof(*piece));
 		piece += pieces;
-		if (++e == end)
-			break;
-		io = e->io;
-	} while (e->key == next && io->pieces <= room && io->bytes <= left);
+	} while (++e < end);
 	*member = NULL;
-	join->io.bytes = next - join->io.offset;
-	join->io.pieces = (uint32_t)(piece - join->io.piece);
-	join->left = (uint32_t)(e - first);
-	return join->left;
 }
 
-/* How many of `n` entries are in a joined submission now; 0: nothing is free for one. */
-static uint32_t join_up(struct vqb_coalescer *c, const struct entry *e, uint32_t n)
+/* The joined submission of a run. NULL: no join is free, or no stretch of pieces is long enough. */
+static struct vqb_io *join_up(struct vqb_coalescer *c, const struct entry *e, const struct run *run)
 {
 	struct join *join = (struct join *)c->idle;
-	uint32_t number, room, k, at = 0;
+	uint32_t number, at = 0;
 
-	if (!join)
-		return 0;
-	room = find_pieces(c, e, &at);
-	if (!room)
-		return 0;
+	if (!join || blk_arena_room(&c->arena, run->pieces, &at) < run->pieces)
+		return NULL;
 	c->idle = join->io.next;
 	number = (uint32_t)(join - c->join);
+	blk_arena_hold(&c->arena, number, at, at + run->pieces);
 	join->io.piece = c->piece + at;
+	join->io.pieces = run->pieces;
 	join->io.op = e->io->op;
 	join->io.flags = e->io->flags;
 	join->io.group = (uint16_t)(JOINED | (number + 1));
 	join->io.offset = e->key;
-	k = fill(join, e, e + n, room, c->max_transfer);
-	blk_arena_hold(&c->arena, number, at, at + join->io.pieces);
+	join->io.bytes = run->bytes;
+	join->left = run->entries;
+	fill(join, e, run->entries);
 	join->live = (uint16_t)c->lives;
 	c->live[c->lives++] = (uint16_t)number;
 	widen(&c->hull[join->io.op], &join->io);
-	return k;
+	return &join->io;
 }
 
 /* Entries in order, none of which overlap. */
@@ -458,20 +471,30 @@ static struct vqb_io **hand_out(struct vqb_coalescer *c, const struct entry *e, 
 {
 	const struct entry *end = e + n;
 
-	for (; e < end; c->submissions++) {
-		struct vqb_io *joined = c->idle;
-		uint32_t k = 0;
+	while (e < end) {
+		struct vqb_io *io = e->io;
+		uint32_t k = 1;
 
-		if (e + 1 < end && fit(c, e))
-			k = join_up(c, e, (uint32_t)(end - e));
-		if (k) {
-			*tail = joined;
-			tail = &joined->next;
-			e += k;
-		} else {
-			tail = alone(tail, e->io);
-			e++;
+		if (e + 1 < end && io->offset + io->bytes == e[1].key) {
+			struct vqb_io *joined = NULL;
+			struct run run;
+
+			if (!find_all(c, (uint32_t)(end - e), &run))
+				run = find_run(c, e, (uint32_t)(end - e));
+			k = run.entries;
+			if (k > 1)
+				joined = join_up(c, e, &run);
+			if (joined) {
+				*tail = joined;
+				tail = &joined->next;
+				c->submissions++;
+				e += k;
+				continue;
+			}
 		}
+		c->submissions += k;
+		for (; k; k--, e++)
+			tail = alone(tail, e->io);
 	}
 	return tail;
 }
