@@ -12,7 +12,8 @@
  *            [--cost FILE]             prices that bench/indirect/calibrate has counted before
  *            [--runs RUNS]             over so many seeds (3)
  *            [--jitter THOUSANDTHS]    of the device's time (50)
- *   bench-indirect --real                  a dozen cells in real time, on two CPUs
+ *   bench-indirect --real[=CELL]           a dozen cells in real time, on two CPUs (real.h),
+ *                                          or one: SEGMENTS,DEPTH,RING,NANOSECONDS,PARALLEL
  *   bench-indirect --fit <RUNS >FILE       prices from counted runs
  *   bench-indirect --cell POLICY,SEGMENTS,DEPTH,RING,DEVICE,SHAPE[,WARM,MEASURE]
  *                                          one run: requests, then how often each thing was done
@@ -69,6 +70,24 @@ static void run_cell(const char *spec)
 	printf("\n");
 	fprintf(stderr, "%.0f requests/s, %.1f ns, occupancy %.2f, tables %.1f, indirect %.3f\n",
 		r.per_second, r.cpu, r.occupancy, r.tables, r.indirect);
+}
+
+static void run_real(const char *spec)
+{
+	struct real_cell c = { 0 };
+	unsigned long service;
+
+	if (!spec) {
+		real_run(stdout);
+		return;
+	}
+	if (sscanf(spec, "%u,%u,%u,%lu,%u", &c.segments, &c.depth, &c.ring, &service,
+		   &c.parallel) != 5 ||
+	    c.segments < 2 || c.segments > REAL_LONGEST || !c.depth || c.depth > c.ring ||
+	    c.parallel > REAL_PARALLEL || (service && !c.parallel))
+		die("--real takes SEGMENTS,DEPTH,RING,NANOSECONDS,PARALLEL");
+	c.service = service;
+	real_one(&c);
 }
 
 /* ---- output ---- */
@@ -167,6 +186,23 @@ static bool count_prices(struct cost *cost)
 	return from && pclose(from) == 0 && good;
 }
 
+static const char usage[] =
+	"bench-indirect: when a request's segments should go into a table of their own\n"
+	"\n"
+	"  bench-indirect                a table\n"
+	"  bench-indirect --json         a line for each cell and policy\n"
+	"  bench-indirect --svg FILE     drawn by gnuplot: where policies cross\n"
+	"  bench-indirect --claims       its goals, one line of JSON each\n"
+	"           [--cost FILE]            prices that bench/indirect/calibrate has counted before\n"
+	"           [--runs RUNS]            over so many seeds: 1 to 11 (3)\n"
+	"           [--jitter THOUSANDTHS]   of the device's time: 0 to 500 (50)\n"
+	"  bench-indirect --real         a dozen cells in real time, on two CPUs\n"
+	"  bench-indirect --real=SEGMENTS,DEPTH,RING,NANOSECONDS,PARALLEL\n"
+	"                                one such cell; 0 nanoseconds: an instant device\n"
+	"  bench-indirect --fit          standard input: counted runs; output: prices\n"
+	"  bench-indirect --cell POLICY,SEGMENTS,DEPTH,RING,DEVICE,SHAPE[,WARM,MEASURE]\n"
+	"                                one run: requests, how often each thing was done\n";
+
 int main(int argc, char **argv)
 {
 	static const struct option options[] = {
@@ -177,7 +213,8 @@ int main(int argc, char **argv)
 		{ "cell", required_argument, NULL, 'o' },
 		{ "runs", required_argument, NULL, 'r' },
 		{ "svg", required_argument, NULL, 's' },
-		{ "real", no_argument, NULL, 't' },
+		{ "help", no_argument, NULL, 'h' },
+		{ "real", optional_argument, NULL, 't' },
 		{ "jitter", required_argument, NULL, 'i' },
 		{ NULL, 0, NULL, 0 },
 	};
@@ -199,16 +236,19 @@ int main(int argc, char **argv)
 		if (opt == 'r')
 			runs = (uint32_t)atoi(optarg);
 		if (opt == 't')
-			return real_run(), 0;
+			return run_real(optarg), 0;
 		if (opt == 's')
 			svg = optarg;
 		if (opt == 'i')
 			jitter = (uint32_t)atoi(optarg);
+		if (opt == 'h')
+			return fputs(usage, stdout), 0;
 		if (opt == '?')
-			die("usage: bench-indirect [--json | --claims | --svg FILE | --real] [--runs N] "
-			    "[--jitter THOUSANDTHS] [--cost FILE]");
+			return 1; /* getopt has said why */
 		what = opt == 'j' || opt == 'g' ? opt : what;
 	}
+	if (optind < argc)
+		die("takes options only; see --help");
 	if (cost.price[DIRECT] <= 0 && !count_prices(&cost))
 		die("no prices: bench/indirect/calibrate failed");
 	if (jitter > 500)
@@ -216,7 +256,7 @@ int main(int argc, char **argv)
 	if (runs < 1 || runs > MAX_RUNS)
 		die("--runs: 1 to 11");
 	if (what == 'g')
-		return print_claims(&cost, runs, jitter), 0;
+		return print_claims(&cost, runs, jitter), real_claim(), 0;
 	grid_run(&grid, &cost, 1, jitter);
 	if (svg && !plot_svg(&grid, svg))
 		die("--svg: gnuplot failed, or is not there: apt-get install gnuplot-nox");

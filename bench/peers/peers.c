@@ -238,20 +238,32 @@ static void claims(void)
 			claim_print(cases[i].claim, cases[i].goal, LOWER, ratio(GCC, BEST, i));
 }
 
+static const char usage[] =
+	"bench-peers: a request on our rings, and one on Linux's\n"
+	"\n"
+	"  bench-peers [-r ROUNDS]           tables, over 1 to 101 rounds (31)\n"
+	"  bench-peers [-r ROUNDS] --claims  its goals, one line of JSON each\n";
+
 int main(int argc, char **argv)
 {
-	static const struct option with_claims[] = { { "claims", no_argument, NULL, 'C' }, { 0 } };
+	static const struct option options[] = { { "claims", no_argument, NULL, 'C' },
+						 { "help", no_argument, NULL, 'h' },
+						 { 0 } };
 	bool asked_for_claims = false;
 	int opt;
 
-	while ((opt = getopt_long(argc, argv, "r:", with_claims, NULL)) >= 0) {
+	while ((opt = getopt_long(argc, argv, "r:", options, NULL)) >= 0) {
 		if (opt == 'C')
 			asked_for_claims = true;
 		else if (opt == 'r')
 			rounds = (uint32_t)atoi(optarg);
+		else if (opt == 'h')
+			return fputs(usage, stdout), 0;
 		else
-			die("usage: bench-peers [-r ROUNDS] [--claims]");
+			return 1; /* getopt has said why */
 	}
+	if (optind < argc)
+		die("takes options only; see --help");
 	if (rounds < 1 || rounds > MAX_ROUNDS)
 		die("-r takes 1 to 101");
 	if (cpu_count() < 2)

@@ -231,13 +231,27 @@ static void claims(void)
 	claim_instructions();
 }
 
+static const char usage[] =
+	"bench-ring: what one request costs on a ring\n"
+	"\n"
+	"  bench-ring                        tables\n"
+	"  bench-ring [-p CPU] [-q RING] [-i 0|1] [-r REPS]\n"
+	"                                    lines, of that ring only, armed (1) or not, over\n"
+	"                                    1 to 64 repetitions, and where CPU is the first\n"
+	"  bench-ring --claims               its goals, one line of JSON each\n"
+	"  bench-ring -s                     slices on request: see bench/common/slices.h\n"
+	"  bench-ring -c RING,N,BATCH,INDIRECT,COUNT\n"
+	"                                    COUNT requests, to be counted: bench/ring/instructions\n";
+
 int main(int argc, char **argv)
 {
-	static const struct option with_claims[] = { { "claims", no_argument, NULL, 'C' }, { 0 } };
+	static const struct option options[] = { { "claims", no_argument, NULL, 'C' },
+						 { "help", no_argument, NULL, 'h' },
+						 { 0 } };
 	struct options o = { .irq = -1, .reps = 7 };
 	int opt;
 
-	while ((opt = getopt_long(argc, argv, "p:q:i:r:c:s", with_claims, NULL)) >= 0) {
+	while ((opt = getopt_long(argc, argv, "p:q:i:r:c:s", options, NULL)) >= 0) {
 		o.lines = true;
 		if (opt == 'p')
 			pin_first(atoi(optarg));
@@ -253,10 +267,13 @@ int main(int argc, char **argv)
 			return slices_serve(&loop_engine), 0;
 		else if (opt == 'C')
 			return claims(), 0;
+		else if (opt == 'h')
+			return fputs(usage, stdout), 0;
 		else
-			die("usage: bench-ring [-p CPU] [-q RING] [-i 0|1] [-r REPS] | --claims | "
-			    "-s | -c CASE");
+			return 1; /* getopt has said why */
 	}
+	if (optind < argc)
+		die("takes options only; see --help");
 	if (o.reps < 1 || o.reps > MAX_REPS)
 		die("-r takes 1 to 64");
 	pin_to(0);

@@ -654,7 +654,8 @@ VQB_INLINE int32_t add(struct vqb_driver *drv, const struct vqb_segment *seg, ui
 		if (VQB_LIKELY(!in_pieces(drv, n)))
 			return add_direct(drv, seg, readable, writable, token, way, mode);
 		if (way == WAY_CHOSEN)
-			way = policy_in_pieces(&drv->policy, n, drv->tables.free,
+			way = policy_in_pieces(&drv->policy, n, n > drv->free.length,
+					       e->mask + 1 - drv->free.at, drv->tables.free,
 					       drv->tables.length);
 		if (way < WAY_NO_ROOM)
 			return add_scattered(drv, seg, readable, writable, token, way);

@@ -221,13 +221,18 @@ static bool prefers_table(const struct driver_model *m, uint32_t n,
 	       model_desc_get(&m->ring, library->ring.desc, head).flags & MODEL_INDIRECT;
 }
 
-/* The adaptive policy rather has a table than this. */
+/*
+ * The adaptive policy rather has a table than this: a request that does not lie in one piece,
+ * unless it goes round the end of the ring, with more than eight entries before that.
+ */
 static bool in_pieces(const struct driver_model *m, const struct model_request *r)
 {
+	uint32_t size = m->ring.size, to_end = size - r->head;
+
 	for (uint32_t i = 0; i < r->segments; i++)
-		if (r->head + i >= m->ring.size || m->lent[r->head + i] != r->number + 1)
+		if (m->lent[(r->head + i) % size] != r->number + 1)
 			return true;
-	return false;
+	return to_end < r->segments && to_end <= 8;
 }
 
 /* The rules of indirect.h that hold under every policy. */

@@ -123,6 +123,47 @@ static void test_a_request_that_would_lie_in_pieces_takes_a_table(void **state)
 	bench_close(&p.b);
 }
 
+/*
+ * N = 64 and requests of 20: after three, four entries are left up to the end of the ring, which
+ * four tables take. N = 32: twelve are left after one, and a request in pieces gets past them at
+ * once.
+ */
+static void test_tables_get_past_a_short_end_and_pieces_past_a_long_one(void **state)
+{
+	struct play p;
+
+	(void)state;
+	play_open(&p, 64, 1, false);
+	for (unsigned i = 0; i < 70; i++) {
+		assert_int_equal(policy_add(&p.b, 20), i % 7 > 2);
+		policy_drain(&p.b);
+	}
+	assert_int_equal(policy_counters(&p.b).indirect_whole, 40);
+	bench_close(&p.b);
+
+	play_open(&p, 32, 1, false);
+	assert_int_equal(policy_add(&p.b, 20), 0);
+	policy_drain(&p.b);
+	assert_int_equal(policy_add(&p.b, 20), 0);
+	assert_int_equal(policy_counters(&p.b).indirect_whole, 0);
+	bench_close(&p.b);
+}
+
+/* Eight entries are short, nine are not. */
+static void test_a_piece_of_nine_entries_is_long(void **state)
+{
+	struct play p;
+
+	(void)state;
+	for (uint32_t left = 8; left <= 9; left++) {
+		play_open(&p, 32, 1, false);
+		assert_int_equal(policy_add(&p.b, 32 - left), 0);
+		policy_drain(&p.b);
+		assert_int_equal(policy_add(&p.b, 12), left == 8);
+		bench_close(&p.b);
+	}
+}
+
 /* 256 KiB: 66 segments, of which a ring of 128 could hold one request directly. */
 static void test_long_requests_share_a_short_ring(void **state)
 {
@@ -321,6 +362,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_a_small_request_on_an_idle_ring_goes_direct),
 		cmocka_unit_test(test_a_request_that_would_lie_in_pieces_takes_a_table),
+		cmocka_unit_test(test_tables_get_past_a_short_end_and_pieces_past_a_long_one),
+		cmocka_unit_test(test_a_piece_of_nine_entries_is_long),
 		cmocka_unit_test(test_long_requests_share_a_short_ring),
 		cmocka_unit_test(test_all_goes_direct_where_there_is_room_for_all),
 		cmocka_unit_test(test_no_more_tables_are_used_than_the_peak_needs),
