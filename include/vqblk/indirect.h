@@ -21,6 +21,7 @@
  * Either way a table is preferred to descriptors that do not lie in one piece of the ring, unless
  * that is because they go round its end, and more than eight entries are left up to there: tables
  * take one of them each, so request after request would need one, which costs more than the pieces.
+ * What is longer than 16 segments and an eighth of the ring would go round too often: a table.
  *
  * It starts sparing. Room is worth its price only if the device does more with more in flight,
  * so while tables are in use it tries being plain for a window now and then, and stays so if as

@@ -18,6 +18,13 @@
 #define WAIT_FIRST 2u
 #define WAIT_MOST 256u
 
+/*
+ * Requests longer than this share of the ring go through tables: that often one would go round its
+ * end, which costs as much as so many tables (END_SHORT). But not short ones, that leave few entries.
+ */
+#define LONG_SHARE 8u
+#define LONG_LEAST 16u
+
 /* Where nothing is to be done for long; within half the range of a free-running count. */
 #define FAR (1u << 30)
 
@@ -56,6 +63,7 @@ void policy_set(struct policy *p, const struct vqb_indirect_policy *policy)
 static void adapt_start(struct policy *p, uint32_t cursor)
 {
 	p->need = p->peak = 0;
+	p->longest = p->size / LONG_SHARE > LONG_LEAST ? p->size / LONG_SHARE : LONG_LEAST;
 	p->due = cursor + WINDOW_LEAST;
 	p->phase = PHASE_WATCH;
 	p->plain = false;
@@ -71,6 +79,7 @@ void policy_start(struct policy *p, uint32_t size, uint32_t tables, uint32_t cur
 	p->peak = PEAK_UNUSED;
 	p->asks = false;
 	p->need = NEED_ENDLESS;
+	p->longest = UINT32_MAX;
 	if (p->kind == VQB_INDIRECT_NEVER)
 		p->need = 0;
 	else if (!tables || p->kind == VQB_INDIRECT_ALWAYS)

@@ -5,7 +5,7 @@
  * All kinds share one compare. `need` is how many ring entries are to be there for requests, with
  * the one being added: those that are out, and the descriptors that would still be free. Never
  * is need 0, always is a need that no ring meets; so are the kinds that have to be asked, which
- * keeps the question off the direct path. Only the adaptive policy moves it, once per window of
+ * keeps the question off the direct path. `longest` is a bound of the adaptive policy alone. Only the adaptive policy moves it, once per window of
  * completions (policy.c).
  */
 #ifndef RING_POLICY_H
@@ -45,12 +45,13 @@ struct rate {
 
 struct policy {
 	uint32_t need;
-	uint32_t peak; /* most requests out at once in this window */
-	uint32_t due;  /* the completion at which policy_due is called */
-	uint8_t kind;  /* enum vqb_indirect_kind */
-	bool asks;     /* the kind has to be asked */
-	bool plain;    /* adaptive: its behaviour now */
-	uint8_t phase; /* adaptive: enum phase */
+	uint32_t longest; /* that may go direct where there is a table: segments */
+	uint32_t peak;    /* most requests out at once in this window */
+	uint32_t due;     /* the completion at which policy_due is called */
+	uint8_t kind;     /* enum vqb_indirect_kind */
+	bool asks;        /* the kind has to be asked */
+	bool plain;       /* adaptive: its behaviour now */
+	uint8_t phase;    /* adaptive: enum phase */
 	uint64_t count[WAYS];
 	union {
 		uint32_t (*choose)(void *context, const struct vqb_indirect_load *load);
@@ -134,7 +135,7 @@ VQB_INLINE enum way policy_way(struct policy *p, uint32_t n, uint32_t free, uint
 	}
 	if (n == 1)
 		return WAY_SINGLE;
-	if (free + in_flight + 1 - n >= p->need)
+	if (free + in_flight + 1 - n >= p->need && n <= p->longest)
 		return WAY_CHOSEN;
 	if (n > length || !tables)
 		return WAY_NO_TABLE;
