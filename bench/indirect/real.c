@@ -25,6 +25,7 @@ enum { LEAST_ROUNDS = 11, MOST_ROUNDS = 41, STEP_ROUNDS = 5 };
 #define NARROW 0.015
 #define MOST_NS UINT64_C(12000000000) /* no further rounds of a cell after that */
 #define ENOUGH 0.98
+#define TOO_WIDE 0.1 /* an interval that says nothing */
 
 /* To warm up: this long, and for the adaptive policy until it has come to its longest wait. */
 #define WARM_NS 5000000
@@ -300,6 +301,15 @@ static struct summary judge(const struct real_cell *cell, struct rates *r)
 	return ratio;
 }
 
+static const char *verdict(struct summary ratio)
+{
+	if (ratio.low >= ENOUGH)
+		return "agrees";
+	if (ratio.high < ENOUGH)
+		return "DISAGREES";
+	return ratio.high - ratio.low <= TOO_WIDE ? "agrees, maybe" : "UNDECIDED: too much noise";
+}
+
 static void print_cell(FILE *to, const struct real_cell *cell, const struct rates *r,
 		       struct summary ratio)
 {
@@ -308,7 +318,7 @@ static void print_cell(FILE *to, const struct real_cell *cell, const struct rate
 	for (uint32_t k = 0; k < KINDS; k++)
 		fprintf(to, "  %s %8.0f", kinds[k].name, typical(r, k).median);
 	fprintf(to, "  ratio %.3f (%.3f-%.3f) of %2u  %s\n", ratio.median, ratio.low, ratio.high,
-		ratio.runs, ratio.high >= ENOUGH ? "agrees" : "DISAGREES");
+		ratio.runs, verdict(ratio));
 	fflush(to);
 }
 
@@ -334,7 +344,7 @@ struct summary real_run(FILE *to)
 		struct summary ratio = judge(&cells[i], &r);
 
 		print_cell(to, &cells[i], &r, ratio);
-		agree += ratio.high >= ENOUGH;
+		agree += *verdict(ratio) == 'a';
 		sure += ratio.low >= ENOUGH;
 	}
 	fprintf(to, "%u of %u cells agree, %u of them without a doubt\n", agree, (unsigned)CELLS,
