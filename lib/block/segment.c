@@ -487,9 +487,10 @@ static uint64_t grow(struct walk *w, uint64_t last)
 	return last;
 }
 
-static int vector_is_good(const struct vqb_segment *v)
+/* With no byte left it is empty, or a mapper that somebody has changed. */
+static int vector_is_good(const struct vqb_segment *v, uint32_t offset)
 {
-	return v->len && !v->zero && v->addr <= UINT64_MAX - (v->len - 1);
+	return offset < v->len && !v->zero && v->addr <= UINT64_MAX - (v->len - 1);
 }
 
 /* Takes the next vector, or a part of it, by all the rules. */
@@ -498,7 +499,7 @@ static VQB_APART enum pace take_vector(struct walk *w, const struct vqb_segment 
 	uint64_t addr = v->addr + w->offset, left = w->most - w->bytes, last;
 	int joins = w->n && addr == w->end && addr && !(w->limits->flags & VQB_LIMITS_NO_CLUSTER);
 
-	if (!vector_is_good(v) || w->offset >= v->len)
+	if (!vector_is_good(v, w->offset))
 		return WRONG;
 	if (w->n && !joins && is_gap(w->end, addr, w->limits->virt_boundary))
 		return AT_GAP;

@@ -246,6 +246,23 @@ static void one_long_piece_is_cut_into_requests_of_the_limit(void **state)
 	assert_parts(&l, &vec, 1, 0, parts, 16);
 }
 
+/* A list that is a byte too long for one request, at the edge of a vector. */
+static void not_one_byte_more_than_the_limit_is_taken(void **state)
+{
+	const struct vqb_segment vec[] = { { 0x10000, 4000, 0 },
+					   { 0x20000, 97, 0 },
+					   { 0x30000, 511, 0 } };
+	static const uint32_t parts[] = { 8, 1 };
+	struct vqb_limits l = no_limits();
+
+	(void)state;
+	l.max_sectors = 8;
+	assert_parts(&l, vec, 3, 0, parts, 2);
+	l.block_size = l.split_align = 4096;
+	l.max_sectors = 15;
+	assert_int_equal(vqb_limits_bytes(&l, 8), 4096);
+}
+
 /* Shows: K35 */
 static void splits_are_at_physical_blocks_where_they_can_be(void **state)
 {
@@ -473,6 +490,7 @@ int main(void)
 		cmocka_unit_test(a_segment_gives_back_what_lies_behind_the_boundary),
 		cmocka_unit_test(a_gap_within_a_block_can_never_be_sent),
 		cmocka_unit_test(one_long_piece_is_cut_into_requests_of_the_limit),
+		cmocka_unit_test(not_one_byte_more_than_the_limit_is_taken),
 		cmocka_unit_test(splits_are_at_physical_blocks_where_they_can_be),
 		cmocka_unit_test(no_request_crosses_a_chunk),
 		cmocka_unit_test(chunks_of_any_size_are_found_anywhere_on_the_disk),
