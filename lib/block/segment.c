@@ -380,6 +380,30 @@ VQB_TINY void put_whole(struct vqb_segment *out, uint64_t start, uint64_t len)
 }
 
 /*
+ * Goes on from *v, the last vector taken, along its run in memory; most of what the loop below does
+ * for each is the same for all of them: how much the segment may still get. Answers where it ends.
+ */
+VQB_TINY uint64_t follow_run(const struct vqb_segment **v, const struct vqb_segment *last,
+			     uint64_t end, uint64_t room)
+{
+	const struct vqb_segment *next = *v + 1;
+	uint64_t len;
+
+	for (; next != last && next->addr == end; next++) {
+		len = vector_len(next);
+		if (VQB_UNLIKELY(len - 1 >= room))
+			break;
+		room -= len;
+		end += len;
+	}
+	*v = next - 1;
+	return end;
+}
+
+/* Bytes in a row after which more are to be expected: one compare with a number that is known. */
+#define LONG_RUN 16384u
+
+/*
  * Takes vectors as long as they only grow or open a segment and are well within all limits, with
  * no branch that goes one way and then the other: whether a vector opens a segment is a number. It
  * has no more vectors than there could be segments left. What the last one that it took left open
@@ -427,6 +451,14 @@ VQB_INLINE void take_plain(struct walk *w, const struct vqb_segment *vec, uint32
 			seg += fresh;
 		else
 			n += fresh;
+		if (all > LONG_RUN) {
+			uint64_t room = reach(from, longest, boundary) - (end - 1);
+
+			end = follow_run(&v, last, end, room < left ? room : left);
+			held = end - from;
+			left -= held - all;
+			all = held;
+		}
 		put_whole(seg - 1, from, all);
 	}
 	if (VQB_UNLIKELY(v == first))
