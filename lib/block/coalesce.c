@@ -402,15 +402,17 @@ static struct run find_run(const struct vqb_coalescer *c, const struct entry *e,
 	return run;
 }
 
-/* All of a batch, if `n` are all, and it is known from adding them that they make one run. */
-static uint32_t find_all(const struct vqb_coalescer *c, uint32_t n, struct run *run)
+/*
+ * Does all of the batch make one run, as is known from adding it? Also asked about what is left of one
+ * that is over a limit: which it still is.
+ */
+static uint32_t find_all(const struct vqb_coalescer *c, struct run *run)
 {
 	uint64_t bytes = c->behind - c->batch->key;
 
-	if (!c->unbroken || n < vqb_coalescer_collected(c) || c->pieces > c->max_pieces ||
-	    bytes > c->max_transfer)
+	if (!c->unbroken || c->pieces > c->max_pieces || bytes > c->max_transfer)
 		return 0;
-	run->entries = n;
+	run->entries = vqb_coalescer_collected(c);
 	run->pieces = (uint32_t)c->pieces;
 	run->bytes = bytes;
 	return 1;
@@ -478,7 +480,7 @@ static struct vqb_io **hand_out(struct vqb_coalescer *c, const struct entry *e, 
 			struct vqb_io *joined = NULL;
 			struct run run;
 
-			if (!find_all(c, (uint32_t)(end - e), &run))
+			if (!find_all(c, &run))
 				run = find_run(c, e, (uint32_t)(end - e));
 			k = run.entries;
 			if (k > 1)

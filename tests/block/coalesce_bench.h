@@ -64,6 +64,7 @@ static inline struct vqb_io *bench_io(struct bench *b, uint8_t op, uint64_t offs
 
 	assert_true(b->ios <= BENCH_MOST && b->pieces + pieces <= BENCH_PIECES);
 	*io = (struct vqb_io){ .op = op, .offset = offset, .bytes = bytes, .pieces = pieces };
+	io->next = (struct vqb_io *)(uintptr_t)0xee; /* of a list it was on before */
 	io->piece = &b->piece[b->pieces];
 	for (uint32_t i = 0; i < pieces; i++) {
 		/* Told apart by where it is; nothing here moves data. */

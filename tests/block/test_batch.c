@@ -109,6 +109,9 @@ static void test_an_ended_batch_is_empty(void **state)
 	assert_int_equal(n, 1);
 	vqb_batch_turn(batch, &n);
 	assert_int_equal(n, 0);
+	ticket = take(0, 1);
+	assert_int_equal(vqb_batch_put(batch, bench[0]->dev, ticket, 0), VQB_OK);
+	assert_int_equal(vqb_batch_publish(batch, &n)->completions, 1);
 	ticket = take(1, 0);
 	assert_int_equal(vqb_batch_put(batch, bench[1]->dev, ticket, 0), VQB_OK);
 	assert_ptr_equal(vqb_batch_publish(batch, &n)->dev, bench[1]->dev);

@@ -3,6 +3,8 @@
  * What is joined, what is not, and in which order it goes out.
  * Shows: K27, K28, K29
  */
+#include <stdbool.h>
+
 #include "coalesce_bench.h"
 
 static struct bench bench;
@@ -87,6 +89,30 @@ static void test_far_apart_sorts_right(void **state)
 	bench_expect(b, 3, (UINT64_C(1) << 63) + 8, 8, 1);
 	bench_expect(b, 4, UINT64_MAX - 7, 8, 1);
 	bench_close(b);
+}
+
+/* How they are sorted depends on how many there are. From the end, or to and fro. */
+static void sorts_right(unsigned n, bool from_end)
+{
+	struct bench *b = &bench;
+
+	bench_open_limits(b, 1024, UINT64_MAX);
+	for (unsigned i = 0; i < n; i++)
+		bench_write(b, UINT64_MAX / n * (from_end ? n - 1 - i : (i * 7 + 3) % n), 1);
+	assert_int_equal(bench_flush(b), n);
+	for (unsigned i = 0; i < n; i++)
+		assert_int_equal(b->out[i]->offset, UINT64_MAX / n * i);
+	bench_close(b);
+}
+
+static void test_any_number_of_requests_all_over_the_disk_sorts_right(void **state)
+{
+	(void)state;
+	for (unsigned n = 1; n <= 32; n++) {
+		sorts_right(n, true);
+		if (n % 7) /* or 7 doesn't reach all of them */
+			sorts_right(n, false);
+	}
 }
 
 static uint32_t submissions_of(uint32_t max_pieces, uint32_t first, uint32_t second)
@@ -395,6 +421,7 @@ int main(void)
 		cmocka_unit_test(test_one_request_goes_out_as_it_is),
 		cmocka_unit_test(test_a_gap_of_one_byte_is_a_gap),
 		cmocka_unit_test(test_far_apart_sorts_right),
+		cmocka_unit_test(test_any_number_of_requests_all_over_the_disk_sorts_right),
 		cmocka_unit_test(test_pieces_up_to_the_limit_exactly),
 		cmocka_unit_test(test_bytes_up_to_the_limit_exactly),
 		cmocka_unit_test(test_a_long_run_is_cut_into_as_few_as_the_limit_allows),

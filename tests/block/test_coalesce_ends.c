@@ -167,6 +167,17 @@ static void test_lists_are_appended_to(void **state)
 	assert_ptr_equal(done.first, alone);
 	assert_int_equal(bench_count(&retry), 2);
 	bench_close(b);
+
+	joined = three(b);
+	alone = bench_io(b, VQB_BLK_FLUSH, 0, 0, 0);
+	bench_end(b, alone, 0, &done, &retry);
+	joined->result = 24;
+	vqb_coalescer_done(b->c, joined, &done, &retry);
+	alone = bench_io(b, VQB_BLK_FLUSH, 0, 0, 0);
+	vqb_coalescer_done(b->c, alone, &done, &retry);
+	assert_int_equal(bench_count(&done), 5);
+	assert_ptr_equal(done.last, alone);
+	bench_close(b);
 }
 
 /* ---- no room is no error ---- */

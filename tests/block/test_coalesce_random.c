@@ -19,7 +19,7 @@ static uint32_t sim_choose(struct sim *s, uint32_t n)
 	return random_below((struct random *)s->choice, n);
 }
 
-enum { ROUNDS = 5000, STEPS = 3000 };
+enum { ROUNDS = 4000, STEPS = 3000 };
 
 static uint64_t number(const char *name, uint64_t fallback)
 {

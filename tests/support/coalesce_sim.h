@@ -167,6 +167,7 @@ static inline void sim_arrive(struct sim *s)
 		s->op ^= 1;
 	r->arrival = ++s->arrivals;
 	r->state = SIM_NEW;
+	r->io.next = (struct vqb_io *)(uintptr_t)0xee; /* of a list it was on before */
 	r->io.op = s->op;
 	r->io.flags = s->op == VQB_BLK_OUT && sim_one_in(s, 16) ? VQB_IO_FUA : 0;
 	r->io.bytes = bytes;
