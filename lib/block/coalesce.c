@@ -163,6 +163,11 @@ static void widen(struct hull *hull, const struct vqb_io *io)
 		hull->last = last_byte(io);
 }
 
+static uint32_t meets(const struct hull *hull, const struct vqb_io *io)
+{
+	return io->offset <= hull->last && last_byte(io) >= hull->first;
+}
+
 /* Looks at all live joins, and finds their true hulls by the way. */
 static VQB_COLD uint32_t overlaps_live(struct vqb_coalescer *c, const struct vqb_io *io)
 {

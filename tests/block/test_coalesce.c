@@ -105,6 +105,23 @@ static void sorts_right(unsigned n, bool from_end)
 	bench_close(b);
 }
 
+/* One half at the very end, the other at the very start: a difference is nearly 2^64, in any merge. */
+static void test_both_ends_of_the_disk_sort_right(void **state)
+{
+	struct bench *b = &bench;
+
+	(void)state;
+	for (unsigned n = 2; n <= 32; n += 2) {
+		bench_open_limits(b, 1024, UINT64_MAX);
+		for (unsigned i = 0; i < n; i++)
+			bench_write(b, i < n / 2 ? UINT64_MAX - 999 + 2 * i : 2 * i, 1);
+		assert_int_equal(bench_flush(b), n);
+		for (unsigned i = 1; i < n; i++)
+			assert_true(b->out[i - 1]->offset < b->out[i]->offset);
+		bench_close(b);
+	}
+}
+
 static void test_any_number_of_requests_all_over_the_disk_sorts_right(void **state)
 {
 	(void)state;
@@ -421,6 +438,7 @@ int main(void)
 		cmocka_unit_test(test_one_request_goes_out_as_it_is),
 		cmocka_unit_test(test_a_gap_of_one_byte_is_a_gap),
 		cmocka_unit_test(test_far_apart_sorts_right),
+		cmocka_unit_test(test_both_ends_of_the_disk_sort_right),
 		cmocka_unit_test(test_any_number_of_requests_all_over_the_disk_sorts_right),
 		cmocka_unit_test(test_pieces_up_to_the_limit_exactly),
 		cmocka_unit_test(test_bytes_up_to_the_limit_exactly),
