@@ -16,6 +16,7 @@ enum { DISK = 1 << 20 };
 static struct {
 	char path[64];
 	int fd;
+	int ours;           /* it is bound to our file: nobody else was faster */
 	struct image under; /* the file below it; its backend is of no use here */
 } loop;
 
@@ -27,6 +28,7 @@ static int loop_up(unsigned long block)
 	int control = open("/dev/loop-control", O_RDWR | O_CLOEXEC), n, file;
 
 	loop.fd = -1;
+	loop.ours = 0;
 	loop.under = (struct image){ .bytes = DISK };
 	n = control < 0 ? -1 : ioctl(control, LOOP_CTL_GET_FREE);
 	if (control >= 0)
@@ -36,19 +38,18 @@ static int loop_up(unsigned long block)
 	snprintf(loop.path, sizeof(loop.path), "/dev/loop%d", n);
 	file = open(loop.under.path, O_RDWR | O_CLOEXEC);
 	loop.fd = open(loop.path, O_RDWR | O_CLOEXEC);
-	n = loop.fd < 0 || file < 0 || ioctl(loop.fd, LOOP_SET_FD, file) ||
-	    ioctl(loop.fd, LOOP_SET_BLOCK_SIZE, block);
+	loop.ours = loop.fd >= 0 && file >= 0 && !ioctl(loop.fd, LOOP_SET_FD, file);
 	if (file >= 0)
 		close(file);
-	return !n;
+	return loop.ours && !ioctl(loop.fd, LOOP_SET_BLOCK_SIZE, block);
 }
 
 static void loop_down(void)
 {
-	if (loop.fd >= 0) {
+	if (loop.ours)
 		ioctl(loop.fd, LOOP_CLR_FD, 0);
+	if (loop.fd >= 0)
 		close(loop.fd);
-	}
 	unlink(loop.under.path);
 }
 
