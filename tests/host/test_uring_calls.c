@@ -346,8 +346,8 @@ static void test_zeroes_are_written_where_there_is_no_other_way(void **state)
 	const struct {
 		uint8_t flags;
 		uint32_t part;
-		unsigned moves;
-	} c[] = { { VQB_IO_UNMAP, 0, 4 }, { 0, 3000, 6 }, { VQB_IO_FUA, 0, 2 } };
+		unsigned moves, syncs;
+	} c[] = { { VQB_IO_UNMAP, 0, 4, 0 }, { 0, 3000, 6, 0 }, { VQB_IO_FUA, 0, 2, 1 } };
 	uint8_t found[DISK];
 
 	(void)state;
@@ -365,6 +365,7 @@ static void test_zeroes_are_written_where_there_is_no_other_way(void **state)
 			image_io(&image, VQB_BLK_WRITE_ZEROES, c[i].flags, 512, 20000, NULL, 0),
 			20000);
 		assert_int_equal(kernel.moves, c[i].moves);
+		assert_int_equal(kernel.syncs, c[i].syncs);
 		image_peek(&image, found, 0, DISK);
 		memset(data + 512, 0, 20000);
 		assert_memory_equal(found, data, DISK);
@@ -641,6 +642,32 @@ static void test_memory_that_cannot_be_registered_is_used_all_the_same(void **st
 	assert_int_equal(is_fixed(pages, 1), 0);
 }
 
+/* One that ends in mid-unit goes on from the unit's begin, as no other place is allowed. */
+static void test_a_direct_step_goes_on_from_a_whole_unit(void **state)
+{
+	struct vqb_piece one = { pages, 4 * UNIT };
+
+	(void)state;
+	open_direct_or_skip();
+	kernel.completions = 9;
+	kernel.stutter = 10;
+	kernel.passing = (int)image.backend->caps.alignment + 188;
+	assert_int_equal(image_io(&image, VQB_BLK_IN, 0, 0, 4 * UNIT, &one, 1), 4 * UNIT);
+	assert_int_equal(kernel.moves, 2);
+	for (unsigned i = 0; i < 4 * UNIT; i++)
+		assert_int_equal(pages[i], image_byte(i));
+}
+
+static void test_the_end_of_the_file_is_an_error_at_once(void **state)
+{
+	(void)state;
+	open_or_skip();
+	assert_int_equal(truncate(image.path, 1000), 0);
+	assert_int_equal(one_io(VQB_BLK_IN, 0, 0, 2048), VQB_E_IO);
+	assert_int_equal(one_io(VQB_BLK_IN, 0, 2048, 2048), VQB_E_IO);
+	assert_true(kernel.moves < 6);
+}
+
 static void test_through_the_page_cache_registering_is_of_no_use(void **state)
 {
 	(void)state;
@@ -671,6 +698,8 @@ int main(void)
 		calls_test(test_registering_the_file_is_not_needed),
 		calls_test(test_ios_within_registered_memory_use_it),
 		calls_test(test_memory_that_cannot_be_registered_is_used_all_the_same),
+		calls_test(test_a_direct_step_goes_on_from_a_whole_unit),
+		calls_test(test_the_end_of_the_file_is_an_error_at_once),
 		calls_test(test_through_the_page_cache_registering_is_of_no_use),
 	};
 
