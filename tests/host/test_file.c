@@ -210,6 +210,31 @@ static void test_another_process_is_told_so_too(void **state)
 	assert_int_equal(status, 0);
 }
 
+/* A child that was forked meanwhile has the descriptor, too. */
+static void test_closing_gives_the_lock_back_whoever_has_the_file_open(void **state)
+{
+	struct bench *b = *state;
+	int ends[2];
+	pid_t child;
+	char byte;
+
+	make_image(b, 4096);
+	open_image(b, BOTH);
+	assert_int_equal(pipe(ends), 0);
+	child = fork();
+	assert_true(child >= 0);
+	if (child == 0) {
+		close(ends[1]);
+		_exit(read(ends[0], &byte, 1) != 0); /* until the other end is closed */
+	}
+	close(ends[0]);
+	assert_int_equal(vqb_file_close(b->file), VQB_OK);
+	b->file = NULL;
+	open_image(b, BOTH);
+	close(ends[1]);
+	assert_int_equal(waitpid(child, NULL, 0), child);
+}
+
 /* ---- transfers ---- */
 
 static void test_pieces_go_to_and_from_their_place(void **state)
@@ -378,6 +403,7 @@ int main(void)
 		file_test(test_opening_says_what_is_wrong),
 		file_test(test_a_second_writer_is_told_that_the_image_is_busy),
 		file_test(test_another_process_is_told_so_too),
+		file_test(test_closing_gives_the_lock_back_whoever_has_the_file_open),
 		file_test(test_pieces_go_to_and_from_their_place),
 		file_test(test_thousands_of_pieces_are_one_transfer),
 		file_test(test_a_file_that_was_cut_is_an_error_to_read),
