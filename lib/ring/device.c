@@ -335,8 +335,8 @@ static VQB_COLD void track_untake(struct vqb_device *dev, uint32_t head)
  */
 VQB_INLINE void ticket_write(struct vqb_ticket *ticket, uint32_t head, uint32_t sequence)
 {
-	uint64_t word = VQB_BIG_ENDIAN ? (uint64_t)head << 48 | sequence
-				       : (uint64_t)sequence << 32 | head;
+	uint64_t word =
+		VQB_BIG_ENDIAN ? (uint64_t)head << 48 | sequence : (uint64_t)sequence << 32 | head;
 
 	_Static_assert(sizeof(*ticket) == sizeof(word), "ticket");
 	__builtin_memcpy(ticket, &word, sizeof(word));
