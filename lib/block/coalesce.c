@@ -248,7 +248,8 @@ uint32_t vqb_coalescer_overlaps(struct vqb_coalescer *c, uint64_t offset, uint64
 {
 	const struct vqb_io io = { .op = VQB_BLK_OUT, .offset = offset, .bytes = bytes };
 
-	return overlaps_live(c, &io);
+	return (meets(&c->hull[VQB_BLK_OUT], &io) || meets(&c->hull[VQB_BLK_IN], &io)) &&
+	       overlaps_live(c, &io);
 }
 
 int32_t vqb_coalescer_add(struct vqb_coalescer *c, struct vqb_io *io)
