@@ -198,6 +198,7 @@ VQB_API size_t vqb_backend_memory_size(void);
  * Makes a memory backend in `mem` (aligned to 64, `bytes` of it, living as long as the backend;
  * nothing to destroy). An io is carried out, by copying, within submit. What requests of several
  * queues do to the same sectors at the same time is undefined sector by sector, as on any disk.
+ * What is discarded, zeroed or erased reads as zeroes; memory is not given back.
  *
  * VQB_OK with the backend in *out. VQB_E_INVALID: a size, an alignment, access, or no disk.
  * VQB_E_TOOBIG: `bytes` is less than vqb_backend_memory_size.

@@ -38,18 +38,44 @@ static int64_t copy_pieces(uint8_t *disk, const struct vqb_io *io)
 	return (int64_t)done;
 }
 
+/* VQB_E_UNSUPP: nothing that this disk does. */
+static int32_t carry_out(uint8_t *at, const struct vqb_backend_caps *caps, struct vqb_io *io)
+{
+	io->result = (int64_t)io->bytes;
+	if (io->op == VQB_BLK_IN) {
+		io->result = copy_pieces(at, io);
+		return VQB_OK;
+	}
+	if (!(caps->can & VQB_CAN_WRITE))
+		return VQB_E_UNSUPP;
+	switch (io->op) {
+	case VQB_BLK_OUT:
+		io->result = copy_pieces(at, io);
+		return VQB_OK;
+	case VQB_BLK_DISCARD: /* what is discarded may read as anything: as zeroes, then */
+	case VQB_BLK_WRITE_ZEROES:
+	case VQB_BLK_SECURE_ERASE:
+		memset(at, 0, (size_t)io->bytes);
+		return VQB_OK;
+	default:
+		return VQB_E_UNSUPP;
+	}
+}
+
 static int32_t memory_submit(struct vqb_backend *backend, struct vqb_io *io)
 {
 	struct memory_backend *memory = (struct memory_backend *)backend;
 	const struct vqb_backend_caps *caps = &backend->caps;
+	int32_t status;
 
-	io->result = 0;
-	if (io->op == VQB_BLK_IN || (io->op == VQB_BLK_OUT && caps->can & VQB_CAN_WRITE)) {
+	if (io->op == VQB_BLK_FLUSH) {
+		io->result = 0;
+	} else {
 		if (io->offset > caps->bytes || io->bytes > caps->bytes - io->offset)
 			return VQB_E_INVALID;
-		io->result = copy_pieces(memory->disk + io->offset, io);
-	} else if (io->op != VQB_BLK_FLUSH) {
-		return VQB_E_UNSUPP;
+		status = carry_out(memory->disk + io->offset, caps, io);
+		if (status)
+			return status;
 	}
 	vqb_io_list_add(&memory->done, io);
 	return VQB_OK;
@@ -91,12 +117,13 @@ int32_t vqb_backend_memory_init(void *mem, size_t bytes,
 	base->struct_size = sizeof(*base);
 	base->ops = &memory_ops;
 	base->caps.bytes = config->bytes;
-	base->caps.max_transfer = UINT64_MAX;
+	base->caps.max_transfer = base->caps.max_range = UINT64_MAX;
 	base->caps.max_pieces = UINT32_MAX;
 	base->caps.alignment = 1;
 	base->caps.can = VQB_CAN_READ | VQB_CAN_FLUSH;
 	if (config->access & VQB_WRITE)
-		base->caps.can |= VQB_CAN_WRITE;
+		base->caps.can |= VQB_CAN_WRITE | VQB_CAN_DISCARD | VQB_CAN_WRITE_ZEROES |
+				  VQB_CAN_SECURE_ERASE;
 	*out = base;
 	return VQB_OK;
 }

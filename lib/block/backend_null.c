@@ -13,8 +13,17 @@ _Static_assert(sizeof(struct null_backend) <= VQB_BACKEND_NULL_BYTES, "bound");
 
 static int32_t null_submit(struct vqb_backend *backend, struct vqb_io *io)
 {
-	if (io->op != VQB_BLK_IN && io->op != VQB_BLK_OUT && io->op != VQB_BLK_FLUSH)
+	switch (io->op) {
+	case VQB_BLK_IN:
+	case VQB_BLK_OUT:
+	case VQB_BLK_FLUSH:
+	case VQB_BLK_DISCARD:
+	case VQB_BLK_WRITE_ZEROES:
+	case VQB_BLK_SECURE_ERASE:
+		break;
+	default:
 		return VQB_E_UNSUPP;
+	}
 	io->result = (int64_t)io->bytes;
 	vqb_io_list_add(&((struct null_backend *)backend)->done, io);
 	return VQB_OK;
@@ -50,10 +59,11 @@ int32_t vqb_backend_null_init(void *mem, size_t bytes, uint64_t disk, struct vqb
 	base->struct_size = sizeof(*base);
 	base->ops = &null_ops;
 	base->caps.bytes = disk;
-	base->caps.max_transfer = UINT64_MAX;
+	base->caps.max_transfer = base->caps.max_range = UINT64_MAX;
 	base->caps.max_pieces = UINT32_MAX;
 	base->caps.alignment = 1;
-	base->caps.can = VQB_CAN_READ | VQB_CAN_WRITE | VQB_CAN_FLUSH;
+	base->caps.can = VQB_CAN_READ | VQB_CAN_WRITE | VQB_CAN_FLUSH | VQB_CAN_DISCARD |
+			 VQB_CAN_WRITE_ZEROES | VQB_CAN_UNMAP | VQB_CAN_SECURE_ERASE;
 	*out = base;
 	return VQB_OK;
 }

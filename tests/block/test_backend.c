@@ -38,6 +38,11 @@ static struct vqb_io make_io(uint8_t op, uint64_t offset, const struct vqb_piece
 	return io;
 }
 
+static struct vqb_io make_range(uint8_t op, uint64_t offset, uint64_t bytes)
+{
+	return (struct vqb_io){ .op = op, .offset = offset, .bytes = bytes };
+}
+
 static void test_memory_reads_and_writes_pieces(void **state)
 {
 	struct vqb_backend *backend = memory_backend(VQB_READ | VQB_WRITE);
@@ -75,12 +80,49 @@ static void test_memory_refuses_what_is_not_the_disk(void **state)
 		io = make_io(VQB_BLK_IN, bad[i], &piece, 1);
 		assert_int_equal(vqb_backend_submit(backend, &io), VQB_E_INVALID);
 	}
-	io = make_io(VQB_BLK_DISCARD, 0, &piece, 1);
+	io = make_range(VQB_BLK_DISCARD, DISK - 512, 513);
+	assert_int_equal(vqb_backend_submit(backend, &io), VQB_E_INVALID);
+	io = make_range(VQB_BLK_WRITE_ZEROES, 512, UINT64_MAX - 256);
+	assert_int_equal(vqb_backend_submit(backend, &io), VQB_E_INVALID);
+	io = make_range(VQB_BLK_GET_LIFETIME, 0, 512);
 	assert_int_equal(vqb_backend_submit(backend, &io), VQB_E_UNSUPP);
+	assert_int_equal(disk[DISK - 1], (uint8_t)((DISK - 1) * 3));
 	io = make_io(VQB_BLK_FLUSH, 0, NULL, 0);
 	assert_int_equal(vqb_backend_submit(backend, &io), VQB_OK);
 	assert_int_equal(vqb_backend_poll(backend)->result, 0);
 	assert_null(vqb_backend_poll(backend));
+}
+
+/* Exactly the range, whatever is done to it; and no promise to give memory back. */
+static void test_memory_reads_as_zeroes_where_a_range_was_given_up(void **state)
+{
+	static const uint8_t op[] = { VQB_BLK_DISCARD, VQB_BLK_WRITE_ZEROES, VQB_BLK_WRITE_ZEROES,
+				      VQB_BLK_SECURE_ERASE };
+	struct vqb_io io;
+
+	(void)state;
+	for (unsigned k = 0; k < sizeof(op); k++) {
+		struct vqb_backend *backend = memory_backend(VQB_READ | VQB_WRITE);
+
+		assert_int_equal(backend->caps.can & (VQB_CAN_UNMAP | VQB_CAN_LIFETIME), 0);
+		assert_true(backend->caps.can & VQB_CAN_DISCARD);
+		assert_true(backend->caps.can & VQB_CAN_WRITE_ZEROES);
+		assert_true(backend->caps.can & VQB_CAN_SECURE_ERASE);
+		assert_true(backend->caps.max_range >= DISK);
+		memset(disk, 0x55, DISK);
+		io = make_range(op[k], 1024, 512);
+		io.flags = k == 2 ? VQB_IO_UNMAP : 0;
+		assert_int_equal(vqb_backend_submit(backend, &io), VQB_OK);
+		assert_ptr_equal(vqb_backend_poll(backend), &io);
+		assert_int_equal(io.result, 512);
+		for (unsigned i = 0; i < DISK; i++)
+			assert_int_equal(disk[i], i / 512 == 2 ? 0 : 0x55);
+		io = make_range(op[k], 0, DISK);
+		assert_int_equal(vqb_backend_submit(backend, &io), VQB_OK);
+		assert_ptr_equal(vqb_backend_poll(backend), &io);
+		assert_int_equal(io.result, DISK);
+		assert_int_equal(disk[0] | disk[DISK - 1], 0);
+	}
 }
 
 static void test_memory_for_reading_only_is_not_written(void **state)
@@ -93,6 +135,11 @@ static void test_memory_for_reading_only_is_not_written(void **state)
 	(void)state;
 	assert_int_equal(backend->caps.can & VQB_CAN_WRITE, 0);
 	assert_int_equal(vqb_backend_submit(backend, &io), VQB_E_UNSUPP);
+	for (unsigned op = VQB_BLK_DISCARD; op <= VQB_BLK_SECURE_ERASE; op++) {
+		io = make_range((uint8_t)op, 0, 512);
+		assert_int_equal(vqb_backend_submit(backend, &io), VQB_E_UNSUPP);
+	}
+	assert_int_equal(backend->caps.can, VQB_CAN_READ | VQB_CAN_FLUSH);
 	assert_int_equal(disk[1], 3);
 }
 
@@ -101,7 +148,7 @@ static void test_null_does_nothing_and_says_done(void **state)
 	struct vqb_backend *backend = NULL;
 	uint8_t a[512];
 	const struct vqb_piece piece = { a, sizeof(a) };
-	struct vqb_io read, write, flush, other;
+	struct vqb_io read, write, flush, range, other;
 
 	(void)state;
 	memset(a, 0x77, sizeof(a));
@@ -112,15 +159,18 @@ static void test_null_does_nothing_and_says_done(void **state)
 	read = make_io(VQB_BLK_IN, UINT64_C(1) << 49, &piece, 1);
 	write = make_io(VQB_BLK_OUT, 0, &piece, 1);
 	flush = make_io(VQB_BLK_FLUSH, 0, NULL, 0);
-	other = make_io(VQB_BLK_DISCARD, 0, NULL, 0);
+	range = make_range(VQB_BLK_DISCARD, 512, UINT64_C(1) << 40);
+	other = make_range(VQB_BLK_GET_LIFETIME, 0, 0);
 	assert_int_equal(vqb_backend_submit(backend, &read), VQB_OK);
 	assert_int_equal(vqb_backend_submit(backend, &write), VQB_OK);
 	assert_int_equal(vqb_backend_submit(backend, &flush), VQB_OK);
+	assert_int_equal(vqb_backend_submit(backend, &range), VQB_OK);
 	assert_int_equal(vqb_backend_submit(backend, &other), VQB_E_UNSUPP);
 	assert_ptr_equal(vqb_backend_poll(backend), &read);
 	assert_int_equal(read.result, 512);
 	assert_int_equal(write.result, 512);
 	assert_int_equal(flush.result, 0);
+	assert_int_equal(range.result, INT64_C(1) << 40);
 	for (unsigned i = 0; i < sizeof(a); i++)
 		assert_int_equal(a[i], 0x77);
 }
@@ -151,6 +201,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_memory_reads_and_writes_pieces),
 		cmocka_unit_test(test_memory_refuses_what_is_not_the_disk),
+		cmocka_unit_test(test_memory_reads_as_zeroes_where_a_range_was_given_up),
 		cmocka_unit_test(test_memory_for_reading_only_is_not_written),
 		cmocka_unit_test(test_null_does_nothing_and_says_done),
 		cmocka_unit_test(test_init_refuses_bad_parameters),
