@@ -13,6 +13,7 @@
  *   blk.h bio.h segment.h blk_driver.h         virtio-blk, driver side
  *   backend.h blk_parse.h blk_device.h         virtio-blk, device side
  *   coalesce.h                                 neighbours joined, for any device
+ *   backend_fault.h                            bad storage, to test with
  *   batch.h                                    several queues ended together, both sides
  *
  * Both ends of one ring, from nothing, where guest memory is at `host` and at guest address `base`,
@@ -38,6 +39,7 @@
 
 #include <vqblk/api.h>
 #include <vqblk/backend.h>
+#include <vqblk/backend_fault.h>
 #include <vqblk/batch.h>
 #include <vqblk/bio.h>
 #include <vqblk/blk.h>
