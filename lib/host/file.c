@@ -116,7 +116,7 @@ static int64_t flush(struct vqb_file *file)
 	return image_flushed(file, error);
 }
 
-static int64_t carry_out(struct vqb_file *file, const struct vqb_io *io)
+int64_t image_carry_out(struct vqb_file *file, const struct vqb_io *io)
 {
 	int64_t result = 0, flushed;
 
@@ -138,7 +138,7 @@ static int32_t file_submit(struct vqb_backend *backend, struct vqb_io *io)
 
 	if (status)
 		return status;
-	io->result = carry_out(self->file, io);
+	io->result = image_carry_out(self->file, io);
 	vqb_io_list_add(&self->done, io);
 	errno = kept;
 	return VQB_OK;

@@ -2,7 +2,8 @@
 /*
  * image.h: the open image behind every backend of the hosted part, and what those have in common:
  * which ios are admitted, where a transfer stands, what the system's errors mean, and how a range
- * is zeroed. file.c carries ios out at once, uring.c has the kernel do it.
+ * is zeroed. file.c carries ios out at once, threads.c leaves that to other threads, uring.c has the
+ * kernel do it.
  */
 #ifndef HOST_IMAGE_H
 #define HOST_IMAGE_H
@@ -55,6 +56,12 @@ static inline int image_needs_flush(const struct vqb_io *io)
 {
 	return io->op == VQB_BLK_FLUSH || (io->op != VQB_BLK_IN && io->flags & VQB_IO_FUA);
 }
+
+/*
+ * Carries out one io that was admitted, and waits for it: its result. Of an image that is not
+ * direct. Any number of threads at a time. Changes errno. In file.c.
+ */
+int64_t image_carry_out(struct vqb_file *file, const struct vqb_io *io);
 
 /* ---- transfers ---- */
 
