@@ -60,10 +60,18 @@ static uint64_t next_random(struct fault_backend *self)
 	return mix(self->random);
 }
 
+/* The share of `n` that the upper half of `random` stands for: below n. Without a division. */
+static uint64_t share(uint64_t random, uint64_t n)
+{
+	uint64_t r = random >> 32;
+
+	return r * (n >> 32) + (r * (uint32_t)n >> 32);
+}
+
 /* A number below `n`, which is not 0. */
 static uint64_t random_below(struct fault_backend *self, uint64_t n)
 {
-	return next_random(self) % n;
+	return share(next_random(self), n);
 }
 
 static int strikes(struct fault_backend *self, uint32_t fault)
@@ -78,7 +86,9 @@ static uint32_t bit(uint32_t fault)
 
 uint32_t vqb_backend_fault_is_bad(uint64_t seed, uint32_t rate, uint64_t sector)
 {
-	return mix(mix(seed) + sector * UINT64_C(0x9e3779b97f4a7c15)) % VQB_FAULT_ALWAYS < rate;
+	uint64_t random = mix(mix(seed) + sector * UINT64_C(0x9e3779b97f4a7c15));
+
+	return share(random, VQB_FAULT_ALWAYS) < rate;
 }
 
 /* ---- what to do to an io ---- */
@@ -192,9 +202,9 @@ static uint32_t maybe_shorten(struct fault_backend *self, struct slot *slot)
 	uint64_t bytes = slot->from->bytes, unit = self->base.caps.alignment;
 
 	if (bytes > unit && strikes(self, VQB_FAULT_SHORT)) {
-		uint64_t units = 1 + random_below(self, (bytes - 1) / unit);
+		uint64_t most = whole_units(self, unit + random_below(self, bytes - unit));
 
-		return shorten(self, slot, unit * units, 1) ? bit(VQB_FAULT_SHORT) : 0;
+		return shorten(self, slot, most, 1) ? bit(VQB_FAULT_SHORT) : 0;
 	}
 	if (!strikes(self, VQB_FAULT_RAGGED))
 		return 0;
