@@ -10,10 +10,10 @@
  * waiting. Whoever takes work and leaves some wakes the next thread, so a batch costs its sender
  * one lock and one wake-up.
  *
- * Under the lock of a backend its eventfd is readable exactly while `done` isn't empty: no wake-up
- * is lost, and none comes for nothing.
+ * Under the lock of a backend its own eventfd is readable exactly while `done` isn't empty: no
+ * wake-up is lost, and none comes for nothing.
  */
-#define _POSIX_C_SOURCE 200809L
+#define _GNU_SOURCE
 
 #include <vqblk/host/threads.h>
 
@@ -52,6 +52,7 @@ struct threads_backend {
 	atomic_uint ready; /* done.first is one */
 	uint32_t finished; /* by the pool, ever */
 	struct vqb_notify notify;
+	uint8_t shared; /* the eventfd is somebody else's, who clears it */
 };
 
 struct vqb_threads {
@@ -274,7 +275,7 @@ static struct vqb_io *threads_poll(struct vqb_backend *backend)
 	pthread_mutex_lock(&self->lock);
 	first = vqb_io_list_take(&self->done);
 	atomic_store_explicit(&self->ready, 0, memory_order_relaxed);
-	if (first)
+	if (first && !self->shared)
 		vqb_notify_clear(&self->notify);
 	pthread_mutex_unlock(&self->lock);
 	for (io = first; io; io = io->next)
@@ -308,7 +309,7 @@ size_t vqb_threads_backend_size(void)
 }
 
 /* Lock, condition and descriptor, or an errno. */
-static int open_means(struct threads_backend *self)
+static int open_means(struct threads_backend *self, const struct vqb_notify *notify)
 {
 	int error = pthread_mutex_init(&self->lock, NULL);
 
@@ -317,7 +318,10 @@ static int open_means(struct threads_backend *self)
 	error = pthread_cond_init(&self->idle, NULL);
 	if (error)
 		goto fail_lock;
-	if (!vqb_notify_open(&self->notify))
+	self->shared = notify != NULL;
+	if (notify)
+		self->notify = *notify;
+	if (notify || !vqb_notify_open(&self->notify))
 		return 0;
 	error = errno;
 	pthread_cond_destroy(&self->idle);
@@ -342,7 +346,7 @@ int32_t vqb_threads_backend_init(void *mem, size_t bytes,
 	if (config->file->direct)
 		return VQB_E_UNSUPP;
 	memset(self, 0, sizeof(*self));
-	error = open_means(self);
+	error = open_means(self, config->notify);
 	if (error) {
 		errno = error;
 		return VQB_E_IO;
@@ -363,7 +367,8 @@ void vqb_threads_backend_close(struct vqb_backend *backend)
 	struct threads_backend *self = (struct threads_backend *)backend;
 
 	threads_drain(backend);
-	vqb_notify_close(&self->notify);
+	if (!self->shared)
+		vqb_notify_close(&self->notify);
 	pthread_cond_destroy(&self->idle);
 	pthread_mutex_destroy(&self->lock);
 }

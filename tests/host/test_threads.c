@@ -181,6 +181,39 @@ static void test_the_descriptor_is_readable_while_there_is_something_to_poll(voi
 	close_all();
 }
 
+/* The kick of a queue: to be cleared by who waits for it, and signalled for each first completion. */
+static void test_it_signals_the_eventfd_that_it_was_given(void **state)
+{
+	static _Alignas(64) uint8_t other_mem[VQB_THREADS_BACKEND_BYTES];
+	struct vqb_threads_backend_config config = { .struct_size = sizeof(config), .depth = 2 };
+	struct vqb_notify kick;
+	struct vqb_backend *other;
+	struct vqb_piece piece;
+	struct vqb_io io = make_io(VQB_BLK_OUT, 0, &piece, 512);
+
+	(void)state;
+	open_all(1, DEPTH);
+	assert_int_equal(vqb_notify_open(&kick), VQB_OK);
+	config.pool = pool;
+	config.file = file;
+	config.notify = &kick;
+	assert_int_equal(vqb_threads_backend_init(other_mem, sizeof(other_mem), &config, &other),
+			 VQB_OK);
+	assert_int_equal(vqb_threads_fd(other), kick.fd);
+	for (unsigned round = 0; round < 50; round++) {
+		assert_int_equal(vqb_backend_submit(other, &io), VQB_OK);
+		assert_int_equal(vqb_notify_wait(&kick, 10000), VQB_OK);
+		assert_ptr_equal(vqb_backend_poll(other), &io);
+		assert_int_equal(vqb_notify_signal(&kick), VQB_OK);
+		assert_null(vqb_backend_poll(other));
+		assert_int_equal(vqb_notify_clear(&kick), VQB_OK); /* poll has not */
+	}
+	vqb_threads_backend_close(other);
+	assert_int_equal(vqb_notify_signal(&kick), VQB_OK); /* it is open still */
+	vqb_notify_close(&kick);
+	close_all();
+}
+
 static void test_all_threads_work_at_a_time_on_one_batch(void **state)
 {
 	struct vqb_piece piece[8];
@@ -511,6 +544,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_the_descriptor_is_readable_while_there_is_something_to_poll),
+		cmocka_unit_test(test_it_signals_the_eventfd_that_it_was_given),
 		cmocka_unit_test(test_all_threads_work_at_a_time_on_one_batch),
 		cmocka_unit_test(test_what_is_plugged_starts_with_unplug),
 		cmocka_unit_test(test_queues_take_turns),

@@ -25,6 +25,7 @@
 #include <vqblk/api.h>
 #include <vqblk/backend.h>
 #include <vqblk/host/file.h>
+#include <vqblk/host/notify.h>
 #include <vqblk/status.h>
 
 VQB_C_BEGIN
@@ -33,7 +34,7 @@ struct vqb_threads; /* opaque */
 
 struct vqb_threads_config {
 	uint32_t struct_size; /* sizeof(struct vqb_threads_config) */
-	uint32_t threads;     /* 1 to 256; that many ios are carried out at a time */
+	uint32_t threads;     /* 1 to 256: so many ios are carried out at a time */
 };
 
 /* Memory of a pool. */
@@ -59,6 +60,12 @@ struct vqb_threads_backend_config {
 	uint32_t depth;       /* most ios held at a time, from 1; then VQB_E_NOSPC */
 	struct vqb_threads *pool;
 	struct vqb_file *file;
+	/*
+	 * Signalled when there is something to poll: the queue's kick, say, so that its thread
+	 * waits for one thing only. Open until the backend is closed; poll leaves it alone. NULL:
+	 * an eventfd of the backend's own, which poll clears.
+	 */
+	const struct vqb_notify *notify;
 };
 
 /* Memory of one backend. */
@@ -71,7 +78,7 @@ VQB_API size_t vqb_threads_backend_size(void);
  * it is closed).
  *
  * VQB_OK with the backend in *out: close it. VQB_E_IO: no descriptor to be had, errno says why.
- * VQB_E_INVALID, VQB_E_TOOBIG: parameters.
+ * VQB_E_UNSUPP: the image is direct. VQB_E_INVALID, VQB_E_TOOBIG: parameters.
  */
 VQB_API int32_t vqb_threads_backend_init(void *mem, size_t bytes,
 					 const struct vqb_threads_backend_config *config,
@@ -82,7 +89,7 @@ VQB_API void vqb_threads_backend_close(struct vqb_backend *backend);
 
 /*
  * A descriptor that is readable while there is something to poll, to sleep on together with the
- * driver's notifications; to be neither read nor written. Poll clears it.
+ * driver's notifications; to be neither read nor written. That of `notify` where one was given.
  */
 VQB_API int vqb_threads_fd(const struct vqb_backend *backend);
 
