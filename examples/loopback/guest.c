@@ -65,6 +65,11 @@ static void set_bio(const struct guest *g, struct slot *slot)
 	const struct io *io = &slot->io;
 	bool constant = io->op == IO_WRITE && !g->run->job->own_data;
 
+	/* With faults, a write is known by its buffer, and so needs one of its own. */
+	if (constant && g->queue->layers.fault) {
+		memcpy(slot->data, g->run->machine->constant.host, io->bytes);
+		constant = false;
+	}
 	slot->segment.addr = constant ? g->run->machine->constant.addr : slot->addr;
 	slot->segment.len = io->bytes;
 	slot->bio.vec = io->bytes ? &slot->segment : NULL;
@@ -73,18 +78,30 @@ static void set_bio(const struct guest *g, struct slot *slot)
 	slot->bio.sector = io->offset / VQB_SECTOR_BYTES;
 }
 
+/* Has it failed if and only if an injected fault says so? Otherwise that is said, once. */
+static void check_status(struct guest *g, const struct slot *slot, int32_t status)
+{
+	static const char *const what[] = { "read", "write", "flush" };
+	uint32_t buffer = (uint32_t)(slot - g->slot);
+	bool lost;
+
+	if (slot->io.op == IO_FLUSH)
+		buffer = g->run->machine->options->iodepth;
+	lost = layers_lost(&g->queue->layers, buffer);
+	if (lost == (status != VQB_OK))
+		return;
+	if (!g->tally.unearned++)
+		complain("a %s of %u bytes at %llu %s: %s", what[slot->io.op], slot->io.bytes,
+			 (unsigned long long)slot->io.offset,
+			 lost ? "was to fail, by --inject" : "failed", vqb_status_name(status));
+}
+
 /* An I/O has come back, or could not be sent. */
 static void end(struct guest *g, struct slot *slot, int32_t status)
 {
 	struct tally *t = &g->tally;
 
-	if (status && !t->errors)
-		complain("a %s of %u bytes at %llu failed: %s",
-			 slot->io.op == IO_FLUSH   ? "flush"
-			 : slot->io.op == IO_WRITE ? "write"
-						   : "read",
-			 slot->io.bytes, (unsigned long long)slot->io.offset,
-			 vqb_status_name(status));
+	check_status(g, slot, status);
 	t->bios++;
 	t->errors += status != VQB_OK;
 	t->bytes += status ? 0 : slot->io.bytes;

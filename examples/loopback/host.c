@@ -54,16 +54,14 @@ void *host_main(void *host)
 			run_fail(h->run);
 			break;
 		}
-		/* A backend that takes its time is waited for; those here are done at once. */
-		if (vqb_blk_queue_in_flight(h->queue->served))
-			vqb_backend_drain(h->queue->backend);
-		else if (poll)
+		/* The kick is the guest's, and that of a backend that finishes later, too. */
+		if (poll || layers_hold(&h->queue->layers))
 			sched_yield();
 		else
 			vqb_notify_wait(&h->queue->kick, -1);
 	}
 	while (vqb_blk_queue_quiesce(h->queue->served) == VQB_E_BUSY)
-		vqb_backend_drain(h->queue->backend);
+		vqb_backend_drain(h->queue->layers.top);
 	return NULL;
 }
 

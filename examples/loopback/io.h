@@ -20,6 +20,7 @@ struct io {
 struct tally {
 	uint64_t bios, bytes; /* I/Os that came back, and what those that succeeded moved */
 	uint64_t errors;      /* of them, failed */
+	uint64_t unearned;    /* failed though no fault was injected, or did not though one was */
 	uint64_t mismatches;  /* reads whose data was not what it had to be */
 	uint64_t verified_bytes;
 };

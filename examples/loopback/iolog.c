@@ -135,11 +135,13 @@ static bool append(struct reader *r, uint32_t op, uint64_t offset, uint64_t byte
 static bool check_range(struct reader *r, const char *action, uint64_t offset, uint64_t bytes)
 {
 	uint64_t disk = r->limits->disk_bytes;
+	uint32_t unit = r->limits->unit;
 
-	if (offset % SECTOR_BYTES)
-		return refuse(r, "offset %" PRIu64 " is not a multiple of 512", offset);
-	if (!bytes || bytes % SECTOR_BYTES)
-		return refuse(r, "length %" PRIu64 " is not a multiple of 512 above 0", bytes);
+	if (offset % unit)
+		return refuse(r, "offset %" PRIu64 " is not a multiple of %" PRIu32, offset, unit);
+	if (!bytes || bytes % unit)
+		return refuse(r, "length %" PRIu64 " is not a multiple of %" PRIu32 " above 0",
+			      bytes, unit);
 	if (offset > disk || bytes > disk - offset)
 		return refuse(r,
 			      "%s of %" PRIu64 " bytes at %" PRIu64

@@ -31,6 +31,7 @@ struct iolog {
 struct iolog_limits {
 	uint64_t disk_bytes;
 	uint32_t largest;
+	uint32_t unit; /* of offsets and lengths */
 	bool readonly;
 };
 

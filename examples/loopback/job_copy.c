@@ -28,11 +28,12 @@ struct copy {
 	const char *name;
 	int fd;
 	uint64_t bytes; /* of the file */
-	uint64_t total; /* with the last sector filled up */
+	uint64_t total; /* with the last unit of the disk filled up */
 	enum phase phase;
 	uint32_t queues;
 	bool flushed;
 	struct stretch *stretch;
+	bool *lost; /* by I/O: its write has failed, and there is nothing to compare */
 };
 
 static bool copy_next(struct job *job, uint32_t queue, struct io *io)
@@ -106,7 +107,9 @@ static void copy_end(struct job *job, uint32_t queue, const struct io *io, const
 	struct copy *copy = (struct copy *)job;
 	void *compare = copy->stretch[queue].compare;
 
-	if (io->op != IO_READ || !ok)
+	if (io->op == IO_WRITE)
+		copy->lost[io->offset / job->largest] = !ok;
+	if (io->op != IO_READ || !ok || copy->lost[io->offset / job->largest])
 		return;
 	if (!read_file(copy, io, compare) || memcmp(compare, data, io->bytes) != 0) {
 		if (!tally->mismatches)
@@ -125,6 +128,7 @@ static void copy_close(struct job *job)
 	for (i = 0; copy->stretch && i < copy->queues; i++)
 		free(copy->stretch[i].compare);
 	free(copy->stretch);
+	free(copy->lost);
 	if (copy->fd >= 0)
 		close(copy->fd);
 	free(copy);
@@ -136,8 +140,9 @@ static bool set_stretches(struct copy *copy)
 	struct stretch *s;
 	uint32_t i;
 
+	copy->lost = calloc(ios ? ios : 1, sizeof(*copy->lost));
 	copy->stretch = aligned_alloc(64, copy->queues * sizeof(*s));
-	if (!copy->stretch)
+	if (!copy->stretch || !copy->lost)
 		return false;
 	memset(copy->stretch, 0, copy->queues * sizeof(*s));
 	for (i = 0; i < copy->queues; i++) {
@@ -160,8 +165,9 @@ static bool is_same(const struct stat *a, const struct stat *b)
 }
 
 /* Opens and measures the file. */
-static bool open_file(struct copy *copy, const char *image, uint64_t disk_bytes)
+static bool open_file(struct copy *copy, const struct options *options, uint64_t disk_bytes)
 {
+	const char *image = options->image;
 	struct stat file, disk;
 	off_t bytes;
 
@@ -184,7 +190,7 @@ static bool open_file(struct copy *copy, const char *image, uint64_t disk_bytes)
 		return false;
 	}
 	copy->bytes = (uint64_t)bytes;
-	copy->total = (copy->bytes + SECTOR_BYTES - 1) / SECTOR_BYTES * SECTOR_BYTES;
+	copy->total = (copy->bytes + options->unit - 1) / options->unit * options->unit;
 	if (copy->total <= disk_bytes)
 		return true;
 	complain("%s: has %" PRIu64 " bytes, and the disk of %s only %" PRIu64, copy->name,
@@ -213,7 +219,7 @@ struct job *job_copy(const struct options *options, uint64_t disk_bytes)
 		.end = copy_end,
 		.close = copy_close,
 	};
-	if (!open_file(copy, options->image, disk_bytes)) {
+	if (!open_file(copy, options, disk_bytes)) {
 		copy_close(&copy->job);
 		return NULL;
 	}

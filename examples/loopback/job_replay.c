@@ -148,7 +148,7 @@ static uint32_t buffer_bytes(const struct iolog *log, uint64_t disk_bytes)
 
 struct job *job_replay(const struct options *options, uint64_t disk_bytes, struct ledger *ledger)
 {
-	struct iolog_limits limits = { disk_bytes, BS_MAX, options->readonly };
+	struct iolog_limits limits = { disk_bytes, BS_MAX, options->unit, options->readonly };
 	struct replay *r = calloc(1, sizeof(*r));
 	struct iolog log;
 	char why[1024];

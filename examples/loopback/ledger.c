@@ -11,7 +11,6 @@
 
 #include "say.h"
 
-#define UNKNOWN 0x80000000u
 #define WRITER UINT8_MAX
 
 enum { FOUND_SECTORS = 32 };
@@ -29,8 +28,9 @@ bool ledger_open(struct ledger *ledger, uint64_t run, uint64_t sectors)
 {
 	*ledger = (struct ledger){ .run = run, .sectors = sectors, .image = -1 };
 	ledger->version = map_zeroes(sectors * sizeof(*ledger->version));
+	ledger->oldest = map_zeroes(sectors * sizeof(*ledger->oldest));
 	ledger->users = map_zeroes(sectors);
-	if (ledger->version && ledger->users)
+	if (ledger->version && ledger->oldest && ledger->users)
 		return true;
 	ledger_close(ledger);
 	return false;
@@ -40,9 +40,11 @@ void ledger_close(struct ledger *ledger)
 {
 	if (ledger->version)
 		munmap(ledger->version, ledger->sectors * sizeof(*ledger->version));
+	if (ledger->oldest)
+		munmap(ledger->oldest, ledger->sectors * sizeof(*ledger->oldest));
 	if (ledger->users)
 		munmap(ledger->users, ledger->sectors);
-	ledger->version = NULL;
+	ledger->version = ledger->oldest = NULL;
 	ledger->users = NULL;
 }
 
@@ -82,17 +84,17 @@ bool ledger_begin(struct ledger *ledger, const struct io *io, void *data)
 			continue;
 		}
 		ledger->users[first + i] = WRITER;
-		ledger->version[first + i] = (ledger->version[first + i] & ~UNKNOWN) + 1;
 		stamp.sector = first + i;
-		stamp.version = ledger->version[first + i];
+		stamp.version = ++ledger->version[first + i];
 		stamp_fill(sector_at(data, i), &stamp);
 	}
 	return true;
 }
 
 /* The first wrong sector is described; one line is enough to start looking. */
-static void describe(const uint64_t *word, uint64_t sector, uint64_t version)
+static void describe(const struct ledger *ledger, const uint64_t *word, uint64_t sector)
 {
+	uint32_t oldest = ledger->oldest[sector], version = ledger->version[sector];
 	static atomic_flag told = ATOMIC_FLAG_INIT;
 	char wanted[48] = "as it was found";
 	struct stamp is;
@@ -100,8 +102,11 @@ static void describe(const uint64_t *word, uint64_t sector, uint64_t version)
 
 	if (atomic_flag_test_and_set(&told))
 		return;
-	if (version)
-		snprintf(wanted, sizeof(wanted), "version %" PRIu64, version);
+	if (oldest < version)
+		snprintf(wanted, sizeof(wanted), "version %" PRIu32 " to %" PRIu32, oldest,
+			 version);
+	else if (version)
+		snprintf(wanted, sizeof(wanted), "version %" PRIu32, version);
 	if (kind == STAMP_NONE)
 		complain("sector %" PRIu64 " should be %s, and bears no stamp", sector, wanted);
 	else
@@ -152,27 +157,33 @@ static bool is_as_found(const struct ledger *ledger, struct found *found, uint64
 	}
 }
 
+static bool is_right(const struct ledger *ledger, struct found *found, uint64_t sector,
+		     const uint64_t *word)
+{
+	uint32_t oldest = ledger->oldest[sector];
+	struct stamp stamp = { ledger->run, sector, ledger->version[sector] }, is;
+
+	if (stamp.version && stamp_matches(word, &stamp))
+		return true;
+	if (oldest < stamp.version && stamp_read(word, &is) == STAMP_WHOLE && is.run == stamp.run &&
+	    is.sector == sector && is.version && is.version >= oldest && is.version < stamp.version)
+		return true;
+	return !oldest && is_as_found(ledger, found, sector, word);
+}
+
 static void check(const struct ledger *ledger, const struct io *io, const void *data,
 		  struct tally *tally)
 {
 	uint64_t first = io->offset / SECTOR_BYTES, n = io->bytes / SECTOR_BYTES, i;
-	struct stamp stamp = { .run = ledger->run };
 	struct found found;
 	bool right, all = true;
 
 	found.first = found.sectors = 0;
 	for (i = 0; i < n; i++) {
-		stamp.sector = first + i;
-		stamp.version = ledger->version[first + i];
-		if (stamp.version & UNKNOWN)
-			continue;
-		if (stamp.version)
-			right = stamp_matches(sector_at(data, i), &stamp);
-		else
-			right = is_as_found(ledger, &found, stamp.sector, sector_at(data, i));
+		right = is_right(ledger, &found, first + i, sector_at(data, i));
 		tally->verified_bytes += SECTOR_BYTES;
 		if (!right)
-			describe(sector_at(data, i), stamp.sector, stamp.version);
+			describe(ledger, sector_at(data, i), first + i);
 		all = all && right;
 	}
 	tally->mismatches += !all;
@@ -188,7 +199,8 @@ void ledger_end(struct ledger *ledger, const struct io *io, const void *data, bo
 	for (; at < end; at++) {
 		if (io->op == IO_WRITE) {
 			ledger->users[at] = 0;
-			ledger->version[at] |= ok ? 0 : UNKNOWN;
+			if (ok)
+				ledger->oldest[at] = ledger->version[at];
 		} else {
 			ledger->users[at]--;
 		}

@@ -4,7 +4,9 @@
  *
  * Every sector has a version: how often this run has written it. A write is stamped with the next
  * version, and no other I/O may touch its sectors until it has come back; so whatever a read
- * brings has exactly one right content, however many are in flight.
+ * brings has exactly one right content, however many are in flight. Where a write failed, each of
+ * its sectors is as it was before or as it was to be, and stays one or the other until a write
+ * succeeds.
  *
  * A sector that this run has not written has the content it was found with: in memory, which we
  * fill ourselves, a stamp of version 0; in an image, what a plain read of the file gives, and if
@@ -26,7 +28,8 @@ struct ledger {
 	uint64_t sectors;
 	int image;         /* to read what was found; -1: stamps of version 0 */
 	bool check;        /* look at what reads bring */
-	uint32_t *version; /* per sector; the top bit: a write failed, anything may be there */
+	uint32_t *version; /* per sector */
+	uint32_t *oldest;  /* that may be there: `version`, or an older one if a write failed */
 	uint8_t *users;    /* per sector: reads in flight, or LEDGER_WRITER */
 };
 

@@ -8,7 +8,8 @@
  *   guest.c     the thread that sends I/Os                 stamp.c       sectors that say what they are
  *   host.c      the thread that serves them                memory.c      guest memory
  *   run.c       both, for every queue                      disk.c        where data is stored
- *   report.c    what came of it                            histogram.c   latencies
+ *   report.c    what came of it                            layers.c      faults in front of it
+ *   histogram.c latencies
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -50,7 +51,7 @@ static bool open_ledger(struct loopback *s)
 	s->ledger.check = o->verify;
 	if (o->verify && s->disk.kind == DISK_MEMORY)
 		ledger_fill(&s->ledger, s->disk.memory);
-	if (!o->verify || s->disk.kind != DISK_FILE)
+	if (!o->verify || !disk_is_image(s->disk.kind))
 		return true;
 	s->ledger.image = open(o->image, O_RDONLY | O_CLOEXEC);
 	if (s->ledger.image < 0)
@@ -70,10 +71,24 @@ static struct job *new_job(struct loopback *s)
 	}
 }
 
+/* The disk, and whether the I/Os are whole units of it. */
+static bool open_disk(struct loopback *s)
+{
+	struct options *o = &s->options;
+
+	if (!disk_open(&s->disk, o))
+		return false;
+	o->unit = s->disk.unit;
+	if (o->job == JOB_REPLAY || o->bs % o->unit == 0)
+		return true;
+	complain("--bs %u: with --direct the disk has units of %u bytes", o->bs, o->unit);
+	return false;
+}
+
 /* Everything that can be refused is refused in here, before the first I/O. */
 static bool open_loopback(struct loopback *s)
 {
-	if (!disk_open(&s->disk, &s->options) || !open_ledger(s))
+	if (!open_disk(s) || !open_ledger(s))
 		return false;
 	s->job = new_job(s);
 	return s->job && machine_open(&s->machine, &s->options, &s->disk, s->job->largest);
@@ -106,6 +121,8 @@ static bool read_back(struct loopback *s, struct figures *figures, bool progress
 		return false;
 	good = run_job(&s->machine, job, 0, progress, &back);
 	figures->tally.errors += back.tally.errors;
+	figures->tally.unearned += back.tally.unearned;
+	figures->injected = back.injected;
 	figures->tally.mismatches += back.tally.mismatches;
 	figures->tally.verified_bytes += back.tally.verified_bytes;
 	figures->interrupted = back.interrupted;
@@ -131,7 +148,7 @@ static bool run_loopback(struct loopback *s)
 		complain("interrupted before the end of %s", s->options.file);
 		good = false;
 	}
-	return good && !f.failed && !f.tally.errors && !f.tally.mismatches;
+	return good && !f.failed && !f.tally.unearned && !f.tally.mismatches;
 }
 
 /*

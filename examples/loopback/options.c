@@ -40,9 +40,16 @@ static const char help[] =
 	"\n"
 	"The disk:\n"
 	"  --image IMG         a file that exists; its whole 512-byte sectors are the disk\n"
-	"  --backend KIND      memory, file or null (file with --image, else memory)\n"
+	"  --backend KIND      memory or null; with --image: file, uring or threads (file with\n"
+	"                      --image, else memory)\n"
+	"  --direct            of uring: past the page cache\n"
 	"  --size SIZE         of the disk (64m); with --image, keep to the first SIZE bytes of it\n"
 	"  --readonly          offer a read-only disk\n"
+	"  --host-merge on|off join requests that are neighbours on the disk (off)\n"
+	"  --plug on|off       of uring and threads: submit in batches (on)\n"
+	"  --inject RATE       from 0 to 1: of all submissions to the disk that share fails, that\n"
+	"                      share ends early, is late, or is told that the disk is full; by\n"
+	"                      --seed. What fails for it counts as an error, and nothing else may\n"
 	"\n"
 	"The queues:\n"
 	"  --queues N          each with a guest thread and a host thread (1)\n"
@@ -56,7 +63,8 @@ static const char help[] =
 	"  --json              print one JSON object on one line, and nothing else\n"
 	"  --help, --version\n"
 	"\n"
-	"SIZE takes k, m and g. Exit status 0: nothing failed and nothing differed.\n";
+	"SIZE takes k, m and g. Exit status 0: nothing failed, but by --inject, and nothing\n"
+	"differed.\n";
 
 /* One number per option, so that each is read by a case of its own. */
 enum option_id {
@@ -72,6 +80,10 @@ enum option_id {
 	OPT_BACKEND,
 	OPT_SIZE,
 	OPT_READONLY,
+	OPT_DIRECT,
+	OPT_HOST_MERGE,
+	OPT_PLUG,
+	OPT_INJECT,
 	OPT_QUEUES,
 	OPT_IODEPTH,
 	OPT_RING,
@@ -96,6 +108,10 @@ static const struct option table[] = {
 	{ "backend", required_argument, NULL, OPT_BACKEND },
 	{ "size", required_argument, NULL, OPT_SIZE },
 	{ "readonly", no_argument, NULL, OPT_READONLY },
+	{ "direct", no_argument, NULL, OPT_DIRECT },
+	{ "host-merge", required_argument, NULL, OPT_HOST_MERGE },
+	{ "plug", required_argument, NULL, OPT_PLUG },
+	{ "inject", required_argument, NULL, OPT_INJECT },
 	{ "queues", required_argument, NULL, OPT_QUEUES },
 	{ "iodepth", required_argument, NULL, OPT_IODEPTH },
 	{ "ring", required_argument, NULL, OPT_RING },
@@ -109,7 +125,8 @@ static const struct option table[] = {
 };
 
 static const char *const patterns[] = { "read", "write", "randread", "randwrite", "randrw", NULL };
-static const char *const disks[] = { "memory", "file", "null", NULL };
+/* In the order of enum disk_kind. */
+static const char *const disks[] = { "memory", "file", "uring", "threads", "null", NULL };
 /* In the order of enum loopback_indirect. */
 static const char *const policies[] = { "never", "always", "adaptive", "threshold", "decay", NULL };
 static const char *const switches[] = { "off", "on", NULL };
@@ -170,6 +187,11 @@ bool parse_seconds(const char *text, uint64_t *ns)
 const char *indirect_name(uint32_t indirect)
 {
 	return policies[indirect];
+}
+
+const char *disk_name(enum disk_kind kind)
+{
+	return disks[kind];
 }
 
 static bool read_word(const char *name, const char *text, const char *const words[],
@@ -294,6 +316,49 @@ static bool read_backend(struct options *o, const char *text)
 	return true;
 }
 
+static bool read_rate(const char *text, uint32_t *millionths)
+{
+	double rate = -1;
+	char *end = NULL;
+
+	if ((text[0] >= '0' && text[0] <= '9') || text[0] == '.')
+		rate = strtod(text, &end);
+	if (!end || *end || !(rate >= 1e-6 && rate <= 1)) {
+		complain("--inject %s: not a share of 0.000001 to 1", text);
+		return false;
+	}
+	*millionths = (uint32_t)(rate * 1e6 + 0.5);
+	return true;
+}
+
+/* Options of the disk; the others are read_option's. */
+static bool read_disk_option(struct options *o, int id, const char *text)
+{
+	switch (id) {
+	case OPT_IMAGE:
+		o->image = text;
+		return true;
+	case OPT_BACKEND:
+		return read_backend(o, text);
+	case OPT_SIZE:
+		return read_sectors("size", text, INT64_MAX, &o->size);
+	case OPT_READONLY:
+		o->readonly = true;
+		return true;
+	case OPT_DIRECT:
+		o->direct = true;
+		return true;
+	case OPT_HOST_MERGE:
+		return read_switch("host-merge", text, switches, &o->host_merge);
+	case OPT_PLUG:
+		return read_switch("plug", text, switches, &o->plug);
+	case OPT_INJECT:
+		return read_rate(text, &o->inject);
+	default:
+		return false;
+	}
+}
+
 /* One option. */
 static bool read_option(struct options *o, int id, const char *text)
 {
@@ -315,13 +380,6 @@ static bool read_option(struct options *o, int id, const char *text)
 		return false;
 	case OPT_SEED:
 		return read_seed(text, &o->seed);
-	case OPT_IMAGE:
-		o->image = text;
-		return true;
-	case OPT_BACKEND:
-		return read_backend(o, text);
-	case OPT_SIZE:
-		return read_sectors("size", text, INT64_MAX, &o->size);
 	case OPT_QUEUES:
 		return read_count32("queues", text, 256, &o->queues);
 	case OPT_IODEPTH:
@@ -335,9 +393,6 @@ static bool read_option(struct options *o, int id, const char *text)
 	case OPT_VERIFY:
 		o->verify = true;
 		return true;
-	case OPT_READONLY:
-		o->readonly = true;
-		return true;
 	case OPT_POLL:
 		o->poll = true;
 		return true;
@@ -345,7 +400,7 @@ static bool read_option(struct options *o, int id, const char *text)
 		o->json = true;
 		return true;
 	default:
-		return false;
+		return read_disk_option(o, id, text);
 	}
 }
 
@@ -391,10 +446,14 @@ static const char *wrong_disk(const struct options *o)
 {
 	if (o->job == JOB_COPY && !o->image)
 		return "--copy needs --image";
-	if (o->disk == DISK_FILE && !o->image)
-		return "--backend file needs --image";
-	if (o->disk != DISK_FILE && o->image)
-		return "--image goes with --backend file only";
+	if (disk_is_image(o->disk) && !o->image)
+		return "--backend file, uring or threads needs --image";
+	if (!disk_is_image(o->disk) && o->image)
+		return "--image goes with --backend file, uring or threads only";
+	if (o->direct && o->disk != DISK_URING)
+		return "--direct goes with --backend uring only";
+	if (!o->plug && o->disk != DISK_URING && o->disk != DISK_THREADS)
+		return "--plug means nothing but to --backend uring and threads";
 	if (o->disk == DISK_NULL && o->verify)
 		return "--verify needs a disk that keeps what is written, and --backend null does not";
 	if (o->readonly &&
@@ -448,6 +507,8 @@ enum options_answer options_parse(struct options *options, int argc, char **argv
 				     .ring = 256,
 				     .indirect = INDIRECT_ALWAYS,
 				     .event_idx = true,
+				     .unit = VQB_SECTOR_BYTES,
+				     .plug = true,
 				     .seed = new_seed() };
 	optind = 0; /* afresh, whoever asked before */
 	opterr = 0;

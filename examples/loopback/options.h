@@ -12,7 +12,13 @@ enum job_kind { JOB_NONE, JOB_COPY, JOB_PATTERN, JOB_REPLAY };
 
 enum pattern { PATTERN_READ, PATTERN_WRITE, PATTERN_RANDREAD, PATTERN_RANDWRITE, PATTERN_RANDRW };
 
-enum disk_kind { DISK_MEMORY, DISK_FILE, DISK_NULL };
+enum disk_kind { DISK_MEMORY, DISK_FILE, DISK_URING, DISK_THREADS, DISK_NULL };
+
+/* Is it an image? */
+static inline bool disk_is_image(enum disk_kind kind)
+{
+	return kind == DISK_FILE || kind == DISK_URING || kind == DISK_THREADS;
+}
 
 #define BS_MAX (1u << 30)
 
@@ -25,8 +31,9 @@ enum loopback_indirect {
 	INDIRECT_DECAY,
 };
 
-/* The word for it, as on the command line. */
+/* The words for them, as on the command line. */
 const char *indirect_name(uint32_t indirect);
+const char *disk_name(enum disk_kind kind);
 
 struct options {
 	enum job_kind job;
@@ -37,7 +44,10 @@ struct options {
 	const char *image;
 	enum disk_kind disk;
 	uint64_t size; /* bytes; 0: not given */
-	bool readonly;
+	uint32_t unit; /* bytes, once the disk is open: every I/O is in whole ones */
+	bool readonly, direct;
+	bool host_merge, plug;
+	uint32_t inject; /* of each kind of fault, so many in a million; 0: none */
 
 	uint32_t bs, iodepth;
 	uint64_t requests;   /* in all; 0: one pass, or by time */

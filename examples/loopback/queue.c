@@ -12,7 +12,7 @@
 /* A request is header, one stretch of data, and status. */
 enum { REQUEST_SEGMENTS = 3 };
 
-enum { MEM_DRIVER, MEM_BLK, MEM_DEVICE, MEM_BACKEND, MEM_SERVED };
+enum { MEM_DRIVER, MEM_BLK, MEM_DEVICE, MEM_BACKEND, MEM_COALESCER, MEM_SERVED };
 
 /* Bytes of one queue in guest memory. */
 static struct vqb_layout ring_layout(uint32_t size)
@@ -49,6 +49,7 @@ static bool negotiate(struct machine *m)
 {
 	const struct options *o = m->options;
 	struct vqb_blk_limits limits = { .struct_size = sizeof(limits),
+					 .block_size = o->unit > VQB_SECTOR_BYTES ? o->unit : 0,
 					 .capacity = m->disk->bytes / VQB_SECTOR_BYTES,
 					 .segments = vqb_blk_ring_segments(o->ring),
 					 .queues = o->queues };
@@ -128,6 +129,21 @@ static bool open_guest(struct machine *m, struct queue *q, const struct vqb_dma 
 		    "block driver");
 }
 
+/* Joins requests on their way to a backend. */
+static bool open_coalescer(struct machine *m, struct queue *q)
+{
+	const struct vqb_backend_caps *caps = &q->layers.top->caps;
+	struct vqb_coalescer_config config = { .struct_size = sizeof(config),
+					       .pieces = 4 * m->options->ring,
+					       .max_pieces = caps->max_pieces,
+					       .max_transfer = caps->max_transfer };
+	size_t bytes = vqb_coalescer_size(&config);
+
+	return good(
+		vqb_coalescer_init(keep(q, MEM_COALESCER, bytes), bytes, &config, &q->coalescer),
+		"coalescer");
+}
+
 /* The device's end of the same ring, found by its guest addresses, and the block device on it. */
 static bool open_host(struct machine *m, struct queue *q, const struct vqb_dma *ring)
 {
@@ -147,12 +163,13 @@ static bool open_host(struct machine *m, struct queue *q, const struct vqb_dma *
 		return false;
 	bytes = vqb_device_size(&device);
 	if (!good(vqb_device_init(keep(q, MEM_DEVICE, bytes), bytes, &device, &q->device),
-		  "device queue") ||
-	    !good(disk_backend(m->disk, keep(q, MEM_BACKEND, disk_backend_size()), &q->backend),
-		  "backend"))
+		  "device queue"))
+		return false;
+	if (o->host_merge && !open_coalescer(m, q))
 		return false;
 	served.ring = q->device;
-	served.backend = q->backend;
+	served.backend = q->layers.top;
+	served.coalescer = q->coalescer;
 	bytes = vqb_blk_queue_size(&served);
 	return good(vqb_blk_queue_init(keep(q, MEM_SERVED, bytes), bytes, &served, &q->served),
 		    "block queue");
@@ -167,6 +184,11 @@ static bool open_queue(struct machine *m, struct queue *q)
 		complain("eventfd: %s", strerror(errno));
 		return false;
 	}
+	if (!disk_backend_open(m->disk, &q->kick, &q->mem[MEM_BACKEND], &q->backend) ||
+	    !layers_open(&q->layers, m->options, (uint32_t)(q - m->queue), q->backend))
+		return false;
+	q->layers.data = &q->data;
+	q->layers.buffer = m->buffer;
 	return open_guest(m, q, &ring) && open_host(m, q, &ring);
 }
 
@@ -210,6 +232,9 @@ void machine_close(struct machine *machine)
 	uint32_t i, k;
 
 	for (i = 0; machine->queue && i < machine->options->queues; i++) {
+		if (machine->queue[i].backend)
+			disk_backend_close(machine->disk, machine->queue[i].backend);
+		layers_close(&machine->queue[i].layers);
 		vqb_notify_close(&machine->queue[i].kick);
 		vqb_notify_close(&machine->queue[i].interrupt);
 		for (k = 0; k < sizeof(machine->queue[i].mem) / sizeof(void *); k++)

@@ -12,6 +12,7 @@
 #include <vqblk/host/notify.h>
 
 #include "disk.h"
+#include "layers.h"
 #include "memory.h"
 #include "options.h"
 
@@ -23,13 +24,15 @@ struct queue {
 
 	/* The host's. */
 	struct vqb_device *device;
-	struct vqb_backend *backend;
+	struct vqb_backend *backend; /* the disk's */
+	struct layers layers;        /* in front of it */
+	struct vqb_coalescer *coalescer;
 	struct vqb_blk_queue *served;
 
-	struct vqb_notify kick;      /* guest to host */
+	struct vqb_notify kick;      /* guest to host, and the backend to the host */
 	struct vqb_notify interrupt; /* host to guest */
 
-	void *mem[5]; /* of the objects */
+	void *mem[6]; /* of the objects */
 };
 
 struct machine {

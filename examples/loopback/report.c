@@ -68,8 +68,6 @@ static void print_latency(const struct histogram *h)
 	}
 }
 
-static const char *const disks[] = { "memory", "file", "null" };
-
 static void print_head(const struct report *r)
 {
 	const struct options *o = r->options;
@@ -78,7 +76,7 @@ static void print_head(const struct report *r)
 	printf("%s%s: %" PRIu64 " I/Os in %.3f s; %s disk of %.4g %s, %" PRIu32
 	       " queue%s of %" PRIu32 ", iodepth %" PRIu32,
 	       r->job->name, r->figures->interrupted ? " (interrupted)" : "",
-	       r->figures->tally.bios, (double)r->figures->ns / 1e9, disks[o->disk], disk.value,
+	       r->figures->tally.bios, (double)r->figures->ns / 1e9, disk_name(o->disk), disk.value,
 	       disk.unit, o->queues, o->queues > 1 ? "s" : "", o->ring, o->iodepth);
 	if (o->job != JOB_REPLAY)
 		printf(", bs %" PRIu32, o->bs);
@@ -104,12 +102,15 @@ bool report_table(const struct report *r)
 	       f->kicks_suppressed);
 	printf("  %-17s %" PRIu64 " (%" PRIu64 " suppressed)\n", "interrupts", f->interrupts,
 	       f->interrupts_suppressed);
-	printf("  %-17s %" PRIu64 "\n", "host submissions", f->host_submissions);
+	printf("  %-17s %" PRIu64 " (%" PRIu64 " merged into another)\n", "host submissions",
+	       f->host_submissions, f->host_merges);
 	if (r->job->trims_skipped)
 		printf("  %-17s %" PRIu64 "\n", "trims skipped", r->job->trims_skipped);
 	if (f->tally.verified_bytes || r->options->verify)
 		printf("  %-17s %.4g %s, %" PRIu64 " mismatches\n", "checked", checked.value,
 		       checked.unit, f->tally.mismatches);
+	if (r->options->inject)
+		printf("  %-17s %" PRIu64 "\n", "injected", f->injected);
 	printf("  %-17s %" PRIu64 "\n", "errors", f->tally.errors);
 	return report_written();
 }
@@ -147,7 +148,8 @@ static void set_counts(json_t *object, const struct report *r)
 		{ "interrupts_suppressed", f->interrupts_suppressed },
 		{ "guest_merges", 0 }, /* nobody merges yet */
 		{ "host_submissions", f->host_submissions },
-		{ "host_merges", 0 },
+		{ "host_merges", f->host_merges },
+		{ "injected", f->injected },
 		{ "errors", f->tally.errors },
 		{ "mismatches", f->tally.mismatches },
 		{ "verified_bytes", f->tally.verified_bytes },
@@ -176,10 +178,14 @@ bool report_json(const struct report *r)
 	json_object_set_new(object, "bytes_per_second", json_real(per_second(f->tally.bytes, f)));
 	json_object_set_new(object, "latency_ns", json_latency(&f->latency));
 	set_counts(object, r);
-	json_object_set_new(object, "backend", json_string(disks[r->options->disk]));
+	json_object_set_new(object, "backend", json_string(disk_name(r->options->disk)));
 	json_object_set_new(object, "indirect", json_string(indirect_name(r->options->indirect)));
 	json_object_set_new(object, "event_idx", json_boolean(r->options->event_idx));
 	json_object_set_new(object, "poll", json_boolean(r->options->poll));
+	json_object_set_new(object, "direct", json_boolean(r->options->direct));
+	json_object_set_new(object, "host_merge", json_boolean(r->options->host_merge));
+	json_object_set_new(object, "plug", json_boolean(r->options->plug));
+	json_object_set_new(object, "inject", json_real((double)r->options->inject / 1e6));
 	json_object_set_new(object, "seconds", json_real((double)f->ns / 1e9));
 	json_object_set_new(object, "interrupted", json_boolean(f->interrupted));
 	good = !json_dumpf(object, stdout, JSON_COMPACT | JSON_REAL_PRECISION(9));

@@ -164,9 +164,12 @@ static void add_queue(struct figures *f, const struct run *run, uint32_t i)
 	f->interrupts += run->host[i]->interrupts;
 	f->interrupts_suppressed += device.suppressed;
 	f->host_submissions += served.submissions;
+	f->host_merges += served.read_merges + served.write_merges;
+	f->injected += layers_injected(&q->layers);
 	f->tally.bios += g->tally.bios;
 	f->tally.bytes += g->tally.bytes;
 	f->tally.errors += g->tally.errors;
+	f->tally.unearned += g->tally.unearned;
 	f->tally.mismatches += g->tally.mismatches;
 	f->tally.verified_bytes += g->tally.verified_bytes;
 	histogram_merge(&f->latency, &g->latency);

@@ -43,8 +43,9 @@ struct figures {
 	uint64_t ns;
 	uint64_t requests, descriptors, indirect_requests;
 	uint64_t kicks, kicks_suppressed, interrupts, interrupts_suppressed;
-	uint64_t host_submissions;
-	bool interrupted; /* by a signal, before the job was done */
+	uint64_t host_submissions, host_merges;
+	uint64_t injected; /* faults, since the machine was opened */
+	bool interrupted;  /* by a signal, before the job was done */
 	bool failed;
 };
 

@@ -9,8 +9,9 @@
  *   status = vqb_backend_fault_init(mem, sizeof(mem), &config, &backend);
  *
  * A result is never better than what was done: a short transfer has not done the rest, an error may
- * have done any part of it, and a read that failed leaves stale bytes. The same seed and the
- * same calls give the same faults.
+ * have done any part of it, and a read that failed leaves stale bytes. No unit is torn: after a
+ * failed write each one is as before or as written. The same seed and the same calls give the same
+ * faults.
  *
  * Ios that are held back finish without a sign from the backend below: whoever sleeps until that has
  * completions asks vqb_backend_fault_held first, and while it isn't 0 polls instead.
@@ -30,7 +31,10 @@ enum vqb_fault {
 	VQB_FAULT_ERROR = 0,
 	/* A read or write ends early, after whole units of caps.alignment, one at least. */
 	VQB_FAULT_SHORT = 1,
-	/* The same within a unit, the first one included: then the request has failed. */
+	/*
+	 * A result within a unit, the first one included: then the request has failed. What is
+	 * done is whole units, that one too.
+	 */
 	VQB_FAULT_RAGGED = 2,
 	/* It is handed out some polls later than it could be. Of any io. */
 	VQB_FAULT_DELAY = 3,

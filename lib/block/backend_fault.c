@@ -155,13 +155,13 @@ static uint64_t round_up(uint64_t bytes, uint64_t unit)
 }
 
 /*
- * It ends after at most `most` bytes: after whole units, if there is one, or anywhere in `most`'s.
- * What the backend below does more, within its own unit, is not told. Answers 0 where our pieces
- * do not reach to the end of the first unit: the io is then as it was.
+ * It ends after at most `most` bytes. What is done is whole units, as no storage tears one; what is
+ * told may end in one. Answers 0 where it has to be whole units, and our pieces do not reach to the
+ * end of the first one: the io is then as it was.
  */
 static int shorten(struct fault_backend *self, struct slot *slot, uint64_t most, int whole)
 {
-	uint64_t unit = (whole ? &self->base : self->below)->caps.alignment;
+	uint64_t unit = self->base.caps.alignment;
 	uint64_t done = cut(self, slot, round_up(most, unit), unit);
 
 	if (done > most)

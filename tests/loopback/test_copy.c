@@ -32,9 +32,12 @@ static void set_source(size_t bytes)
 
 static struct job *copy(uint32_t queues)
 {
-	struct options o = {
-		.job = JOB_COPY, .file = source, .image = image, .bs = BS, .queues = queues
-	};
+	struct options o = { .job = JOB_COPY,
+			     .file = source,
+			     .image = image,
+			     .bs = BS,
+			     .unit = 512,
+			     .queues = queues };
 
 	return job_copy(&o, DISK);
 }

@@ -10,7 +10,9 @@
 
 #include "examples/loopback/iolog.h"
 
-static const struct iolog_limits megabyte = { .disk_bytes = 1 << 20, .largest = 1 << 19 };
+static const struct iolog_limits megabyte = { .disk_bytes = 1 << 20,
+					      .largest = 1 << 19,
+					      .unit = 512 };
 
 static char file[] = "/tmp/vqblk-iolog-XXXXXX";
 static char why[256];

@@ -138,8 +138,8 @@ static void test_a_damaged_byte_is_noticed(void **state)
 	assert_int_equal(read_sectors(40, 1).mismatches, 1);
 }
 
-/* Whether a failed write left something, the next read can't tell, and must not complain. */
-static void test_a_failed_write_leaves_anything(void **state)
+/* Whether a failed write has done anything, nobody knows; but there is nothing else it can leave. */
+static void test_a_failed_write_leaves_what_was_there_or_itself(void **state)
 {
 	struct io io = io_at(IO_WRITE, 3, 2);
 	struct tally t = { 0 };
@@ -149,12 +149,48 @@ static void test_a_failed_write_leaves_anything(void **state)
 	ledger_end(&ledger, &io, sector, false, &t);
 	t = read_sectors(2, 4);
 	assert_int_equal(t.mismatches, 0);
-	assert_int_equal(t.verified_bytes, 2 * SECTOR_BYTES);
+	assert_int_equal(t.verified_bytes, 4 * SECTOR_BYTES);
+	memcpy(disk[3], sector[0], SECTOR_BYTES); /* half of it arrived */
+	assert_int_equal(read_sectors(2, 4).mismatches, 0);
+	memcpy(disk[4], sector[0], SECTOR_BYTES); /* in the wrong place */
+	assert_int_equal(read_sectors(4, 1).mismatches, 1);
+	memcpy(disk[4], sector[1], SECTOR_BYTES);
+	((char *)disk[4])[100] ^= 1; /* torn */
+	assert_int_equal(read_sectors(4, 1).mismatches, 1);
+	((char *)disk[4])[100] ^= 1;
+	assert_int_equal(read_sectors(2, 4).mismatches, 0);
 	write_sectors(3, 1);
-	t = read_sectors(3, 2);
-	assert_int_equal(t.mismatches, 0);
-	assert_int_equal(t.verified_bytes, SECTOR_BYTES);
+	assert_int_equal(read_sectors(3, 2).mismatches, 0);
 	memcpy(disk[3], sector[0], SECTOR_BYTES); /* the failed write turns up late */
+	assert_int_equal(read_sectors(3, 1).mismatches, 1);
+}
+
+/* Any version since the last that succeeded, but none before, and none that is yet to come. */
+static void test_failed_writes_in_a_row_leave_any_of_them(void **state)
+{
+	uint64_t version[5][SECTOR_WORDS];
+	struct io io = io_at(IO_WRITE, 3, 1);
+	struct tally t = { 0 };
+	unsigned i;
+
+	(void)state;
+	write_sectors(3, 1);
+	memcpy(version[1], disk[3], SECTOR_BYTES);
+	write_sectors(3, 1);
+	memcpy(version[2], disk[3], SECTOR_BYTES);
+	for (i = 3; i < 5; i++) {
+		assert_true(ledger_begin(&ledger, &io, version[i]));
+		ledger_end(&ledger, &io, version[i], false, &t);
+	}
+	for (i = 1; i < 5; i++) {
+		memcpy(disk[3], version[i], SECTOR_BYTES);
+		assert_int_equal(read_sectors(3, 1).mismatches, i < 2);
+	}
+	stamp_fill(disk[3], &(struct stamp){ RUN, 3, 0 });
+	assert_int_equal(read_sectors(3, 1).mismatches, 1);
+	stamp_fill(disk[3], &(struct stamp){ RUN, 3, 5 });
+	assert_int_equal(read_sectors(3, 1).mismatches, 1);
+	stamp_fill(disk[3], &(struct stamp){ RUN + 1, 3, 3 });
 	assert_int_equal(read_sectors(3, 1).mismatches, 1);
 }
 
@@ -281,7 +317,8 @@ int main(void)
 		with_ledger(test_a_lost_write_is_noticed),
 		with_ledger(test_a_misplaced_write_is_noticed),
 		with_ledger(test_a_damaged_byte_is_noticed),
-		with_ledger(test_a_failed_write_leaves_anything),
+		with_ledger(test_a_failed_write_leaves_what_was_there_or_itself),
+		with_ledger(test_failed_writes_in_a_row_leave_any_of_them),
 		with_ledger(test_a_failed_read_is_not_checked),
 		with_ledger(test_a_write_is_alone),
 		with_ledger(test_reads_are_together),

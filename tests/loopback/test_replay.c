@@ -17,7 +17,7 @@ static struct ledger ledger;
 
 static struct job *replay(const char *lines, uint32_t queues)
 {
-	struct options o = { .job = JOB_REPLAY, .file = file, .queues = queues };
+	struct options o = { .job = JOB_REPLAY, .file = file, .unit = 512, .queues = queues };
 	FILE *out = fopen(file, "w");
 
 	assert_non_null(out);
