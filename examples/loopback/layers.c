@@ -16,6 +16,27 @@ static void mark(struct layers *l, uint32_t buffer, bool lost)
 	atomic_store_explicit(&l->lost[buffer], lost, memory_order_relaxed);
 }
 
+static uint32_t buffer_of(const struct layers *l, const struct vqb_piece *piece)
+{
+	return (uint32_t)(((uintptr_t)piece->base - (uintptr_t)l->data->host) / l->buffer);
+}
+
+/* Requests of several I/Os in one: what fails it fails none of them, as each is tried again. */
+static bool is_joined(const struct layers *l, const struct vqb_io *io)
+{
+	uint32_t first = UINT32_MAX, i;
+
+	for (i = 0; i < io->pieces; i++) {
+		if (!io->piece[i].len)
+			continue;
+		if (first == UINT32_MAX)
+			first = buffer_of(l, &io->piece[i]);
+		else if (buffer_of(l, &io->piece[i]) != first)
+			return true;
+	}
+	return false;
+}
+
 /* The host's thread is told of each io as the queue will see it. */
 static void tell(void *context, const struct vqb_io *io, uint32_t faults)
 {
@@ -23,17 +44,14 @@ static void tell(void *context, const struct vqb_io *io, uint32_t faults)
 		1u << VQB_FAULT_ERROR | 1u << VQB_FAULT_SHORT | 1u << VQB_FAULT_RAGGED;
 	struct layers *l = context;
 	int64_t least = io->bytes < l->unit ? (int64_t)io->bytes : (int64_t)l->unit;
-	bool lost = faults & ends && io->result < least;
+	bool lost = faults & ends && io->result < least && !is_joined(l, io);
 	uint32_t i;
 
 	if (io->op == VQB_BLK_FLUSH)
 		mark(l, l->buffers, lost);
-	for (i = 0; i < io->pieces; i++) {
-		uintptr_t at = (uintptr_t)io->piece[i].base - (uintptr_t)l->data->host;
-
+	for (i = 0; i < io->pieces; i++)
 		if (io->piece[i].len)
-			mark(l, (uint32_t)(at / l->buffer), lost);
-	}
+			mark(l, buffer_of(l, &io->piece[i]), lost);
 }
 
 static bool open_faults(struct layers *l, const struct options *o, uint32_t queue)

@@ -19,7 +19,7 @@ static const char *const numbers[] = {
 	"guest_merges",  "host_submissions",
 	"host_merges",   "errors",
 	"mismatches",    "verified_bytes",
-	"trims_skipped",
+	"trims_skipped", "injected",
 };
 static const char *const quantiles[] = { "p50", "p99", "p999", "max" };
 

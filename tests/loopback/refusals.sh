@@ -26,9 +26,19 @@ refused "--ring 2" --rw write --image img --ring 2 --indirect never
 refused "--ring 65536" --rw write --image img --ring 65536
 refused "--indirect often: not one of never, always, adaptive, threshold, decay" --rw write --image img --indirect often
 refused "--event-idx perhaps: not one of off, on" --rw write --image img --event-idx perhaps
-refused "--backend tape: not one of memory, file, null" --rw write --backend tape
-refused "--backend file needs --image" --rw write --backend file
-refused "--image goes with --backend file only" --rw write --image img --backend memory
+refused "--backend tape: not one of memory, file, uring, threads, null" --rw write --backend tape
+refused "needs --image" --rw write --backend file
+refused "needs --image" --rw write --backend uring
+refused "needs --image" --rw write --backend threads
+refused "--image goes with --backend file, uring or threads only" --rw write --image img --backend memory
+refused "--direct goes with --backend uring only" --rw write --image img --direct
+refused "--direct goes with --backend uring only" --rw write --image img --backend threads --direct
+refused "--plug means nothing but to" --rw write --image img --plug off
+refused "--plug perhaps: not one of off, on" --rw write --image img --plug perhaps
+refused "--host-merge yes: not one of off, on" --rw write --image img --host-merge yes
+for rate in 0 1.1 -0.1 nan 5% much; do
+	refused "--inject $rate: not a share" --rw write --image img --inject $rate
+done
 refused "--verify needs a disk" --rw write --backend null --verify
 refused "read-only" --rw write --image img --readonly
 refused "read-only" --rw randwrite --image img --readonly
@@ -78,7 +88,7 @@ passes --copy file --image other
 # Asked for, so it comes on stdout and is a success.
 passes --help
 for option in copy rw bs iodepth size requests runtime seed verify read_iolog image backend queues \
-	ring indirect event-idx poll readonly json help version; do
+	ring indirect event-idx poll readonly direct host-merge plug inject json help version; do
 	grep -qF -e "--$option" out || wrong "--$option is missing in --help"
 done
 passes --version

@@ -84,7 +84,9 @@ static void test_defaults(void **state)
 	assert_int_equal(o.queues, 1);
 	assert_int_equal(o.ring, 256);
 	assert_int_equal(o.indirect, INDIRECT_ALWAYS);
-	assert_true(o.event_idx);
+	assert_true(o.event_idx && o.plug);
+	assert_false(o.direct || o.host_merge);
+	assert_int_equal(o.inject, 0);
 	assert_false(o.poll || o.readonly || o.verify || o.json);
 	assert_int_equal(o.disk, DISK_MEMORY);
 	assert_int_equal(o.requests + o.runtime_ns + o.size, 0);
@@ -117,6 +119,16 @@ static void test_each_option(void **state)
 	assert_int_equal(o.job, JOB_REPLAY);
 	assert_go("--rw", "read", "--backend", "null");
 	assert_int_equal(o.disk, DISK_NULL);
+	assert_go("--rw", "read", "--image", "disk", "--backend", "uring", "--direct", "--plug",
+		  "off", "--host-merge", "on", "--inject", "0.05");
+	assert_int_equal(o.disk, DISK_URING);
+	assert_true(o.direct && o.host_merge && !o.plug);
+	assert_int_equal(o.inject, 50000);
+	assert_go("--rw", "read", "--image", "disk", "--backend", "threads", "--plug", "on",
+		  "--host-merge", "off", "--inject", "1");
+	assert_int_equal(o.disk, DISK_THREADS);
+	assert_true(o.plug && !o.host_merge);
+	assert_int_equal(o.inject, 1000000);
 	assert_go("--rw", "randread", "--image", "disk", "--backend", "file", "--readonly");
 	assert_true(o.readonly);
 }
@@ -155,6 +167,13 @@ static void test_values_that_are_none(void **state)
 	assert_refused("--rw", "read", "--indirect", "sometimes");
 	assert_refused("--rw", "read", "--event-idx", "maybe");
 	assert_refused("--rw", "read", "--backend", "cloud");
+	assert_refused("--rw", "read", "--inject", "0");
+	assert_refused("--rw", "read", "--inject", "1.01");
+	assert_refused("--rw", "read", "--inject", "-1");
+	assert_refused("--rw", "read", "--inject", "x");
+	assert_refused("--rw", "read", "--inject", "0.1x");
+	assert_refused("--rw", "read", "--host-merge", "maybe");
+	assert_refused("--rw", "read", "--plug", "1");
 	assert_refused("--rw", "read", "--frobnicate");
 	assert_refused("--rw");
 	assert_refused("--rw", "read", "more");
@@ -175,6 +194,11 @@ static void test_what_does_not_go_together(void **state)
 	assert_refused("--read_iolog", "log", "--bs", "4k");
 	assert_refused("--read_iolog", "log", "--requests", "7");
 	assert_refused("--rw", "read", "--backend", "file");
+	assert_refused("--rw", "read", "--backend", "uring");
+	assert_refused("--rw", "read", "--backend", "threads");
+	assert_refused("--rw", "read", "--image", "disk", "--direct");
+	assert_refused("--rw", "read", "--image", "disk", "--plug", "off");
+	assert_refused("--rw", "read", "--plug", "on", "--backend", "null", "--image", "disk");
 	assert_refused("--rw", "read", "--backend", "null", "--image", "disk");
 	assert_refused("--rw", "read", "--backend", "null", "--verify");
 	assert_refused("--read_iolog", "log", "--backend", "null", "--verify");
