@@ -27,8 +27,6 @@ static int loop_up(unsigned long block)
 {
 	int control = open("/dev/loop-control", O_RDWR | O_CLOEXEC), n, file;
 
-	loop.fd = -1;
-	loop.ours = 0;
 	loop.under = (struct image){ .bytes = DISK };
 	n = control < 0 ? -1 : ioctl(control, LOOP_CTL_GET_FREE);
 	if (control >= 0)
@@ -44,14 +42,27 @@ static int loop_up(unsigned long block)
 	return loop.ours && !ioctl(loop.fd, LOOP_SET_BLOCK_SIZE, block);
 }
 
-static void loop_down(void)
+static int up(void **state)
 {
+	(void)state;
+	memset(&loop, 0, sizeof(loop));
+	loop.fd = -1;
+	return 0;
+}
+
+/* After a test that failed, too: the device goes when the last descriptor does. */
+static int down(void **state)
+{
+	(void)state;
 	if (loop.ours)
 		ioctl(loop.fd, LOOP_CLR_FD, 0);
 	if (loop.fd >= 0)
 		close(loop.fd);
 	unlink(loop.under.path);
+	return 0;
 }
+
+#define loop_test(f) cmocka_unit_test_setup_teardown(f, up, down)
 
 /* What the device reads as, from outside. */
 static void peek(void *to, off_t offset, size_t bytes)
@@ -166,12 +177,10 @@ static void all_kinds(uint32_t block)
 {
 	if (!loop_up(block)) {
 		printf("no loop device to be had\n");
-		loop_down();
 		skip();
 	}
 	for (enum image_kind kind = SYNC_FILE; kind <= URING_DIRECT; kind++)
 		ranges(kind, block);
-	loop_down();
 }
 
 /* Shows: BLK-DEV-12 BLK-DEV-13 BLK-DEV-14 */
@@ -195,7 +204,6 @@ static void test_opening_a_device_changes_nothing(void **state)
 	(void)state;
 	if (!loop_up(512)) {
 		printf("no loop device to be had\n");
-		loop_down();
 		skip();
 	}
 	assert_int_equal(attach(&b, SYNC_FILE), 1);
@@ -203,15 +211,14 @@ static void test_opening_a_device_changes_nothing(void **state)
 	for (unsigned i = 0; i < DISK; i++)
 		assert_int_equal(data[i], image_byte(i));
 	image_close(&b);
-	loop_down();
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_ranges_of_a_device_with_small_blocks),
-		cmocka_unit_test(test_ranges_of_a_device_with_large_blocks),
-		cmocka_unit_test(test_opening_a_device_changes_nothing),
+		loop_test(test_ranges_of_a_device_with_small_blocks),
+		loop_test(test_ranges_of_a_device_with_large_blocks),
+		loop_test(test_opening_a_device_changes_nothing),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
