@@ -585,6 +585,30 @@ static void test_any_descriptors_cost_a_bounded_number_of_reads(void **state)
 		assert_true(seen[kind] > 100);
 }
 
+static void expect_aligned(const void *p, unsigned bytes)
+{
+	assert_int_equal((uintptr_t)p % bytes, 0);
+}
+
+/* A machine may not be able to load a word from anywhere, and need not do so at once. */
+static void test_tables_that_are_not_aligned_are_not_loaded_by_words(void **state)
+{
+	for (unsigned shift = 0; shift < 16; shift++) {
+		struct bench *b = bench_open(state, 8, INDIRECT);
+		uint64_t table = TABLE + shift;
+		const struct vqb_chain *chain;
+
+		bench_table(b, table, 3, DATA, 16, RAW_WRITE);
+		bench_desc(b, 2, table, 48, RAW_INDIRECT, 0);
+		bench_offer(b, 2);
+		probe_load = expect_aligned;
+		chain = bench_take_one(b);
+		probe_load = NULL;
+		assert_int_equal(chain->writable, 3);
+		assert_int_equal(chain->write_bytes, 48);
+	}
+}
+
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
@@ -608,6 +632,7 @@ int main(void)
 		bench_test(test_empty_descriptors_are_not_looked_up),
 		bench_test(test_looped_table_of_single_bytes_costs_32_lookups_for_each_entry),
 		bench_test(test_any_descriptors_cost_a_bounded_number_of_reads),
+		bench_test(test_tables_that_are_not_aligned_are_not_loaded_by_words),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

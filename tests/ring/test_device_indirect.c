@@ -384,6 +384,32 @@ static void test_empty_entry_leaves_no_piece_and_no_address(void **state)
 	bench_assert_piece(&chain->piece[0], bench_host(b, DATA), 16);
 }
 
+/* As long as `next` can tell apart, and longer: entries above that are there, and out of reach. */
+static void test_table_of_more_entries_than_next_can_name(void **state)
+{
+	static const uint32_t count[] = { 65535, 65536 };
+
+	for (unsigned i = 0; i < 2; i++) {
+		struct bench *b = bench_plan(state, 8, INDIRECT);
+		const struct vqb_chain *chain;
+
+		b->config.max_chain = 1 << 20;
+		bench_start(b);
+		for (unsigned round = 0; round < 3; round++) { /* the map knows the region then */
+			bench_entry(b, HIGH, 0, DATA, 16, RAW_NEXT, count[i] - 1);
+			bench_entry(b, HIGH, count[i] - 1, DATA, 512, RAW_WRITE, 0);
+			refer(b, 1, HIGH, 16 * count[i]);
+			bench_offer(b, 1);
+			chain = bench_take_one(b);
+			assert_int_equal(chain->readable, 1);
+			assert_int_equal(chain->writable, 1);
+			assert_int_equal(chain->write_bytes, 512);
+			bench_put(b, chain->ticket, 0);
+			vqb_device_expose(b->dev);
+		}
+	}
+}
+
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
@@ -410,6 +436,7 @@ int main(void)
 		bench_test(test_table_must_be_mapped_to_its_last_byte),
 		bench_test(test_table_may_straddle_two_regions),
 		bench_test(test_empty_entry_leaves_no_piece_and_no_address),
+		bench_test(test_table_of_more_entries_than_next_can_name),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
