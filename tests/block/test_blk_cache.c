@@ -179,6 +179,27 @@ static void test_write_zeroes_completes_after_its_flush(void **state)
 	}
 }
 
+/* The flush has no range of its own: what lies behind the last one belongs to another request. */
+static void test_the_flush_behind_write_zeroes_leaves_others_alone(void **state)
+{
+	const struct bench_range range = { 8, 8, 0 };
+	struct bench *b = open_with(state, BIT(FLUSH) | BIT(WRITE_ZEROES), BIT(WRITE_ZEROES));
+	unsigned zeroes, write;
+
+	b->spy.manual = 1;
+	b->spy.room = 1;
+	zeroes = bench_ranges(b, VQB_BLK_WRITE_ZEROES, &range, 1);
+	write = bench_ask(b, VQB_BLK_OUT, 100, CUT(16 + 512), CUT(1));
+	for (unsigned i = 0; i < 3; i++) {
+		bench_run(b);
+		spy_finish(&b->spy, 0);
+	}
+	bench_run(b);
+	bench_assert_reply(b, zeroes, VQB_BLK_S_OK, 1);
+	bench_assert_reply(b, write, VQB_BLK_S_OK, 1);
+	assert_true(bench_is(b->disk + 100 * 512, PATTERN, 512));
+}
+
 /* ---- who may write what ---- */
 
 /* Every offset and width: one byte of 96 can be written, and nothing else changes. */
@@ -242,6 +263,7 @@ int main(void)
 		bench_test(test_a_switch_leaves_what_is_under_way_alone),
 		bench_test(test_only_what_changes_the_disk_is_made_durable),
 		bench_test(test_write_zeroes_completes_after_its_flush),
+		bench_test(test_the_flush_behind_write_zeroes_leaves_others_alone),
 		bench_test(test_only_writeback_can_be_written),
 		bench_test(test_writeback_is_written_only_once_it_was_negotiated),
 	};

@@ -229,12 +229,15 @@ static void test_flags_that_are_not_known_are_unsupported(void **state)
 	}
 }
 
-/* An unknown flag says more than a range that is wrong, and that lies before it. */
+/* An unknown flag says more than a range that is wrong, before it or behind. */
 /* Shows: BLK-DEV-10 */
 static void test_an_unknown_flag_counts_first(void **state)
 {
 	struct bench *b = open_all(state);
 
+	assert_refused(b, bench_ranges(b, VQB_BLK_DISCARD, RANGES({ 5, 1, 4 }, { SECTORS, 1, 0 })),
+		       VQB_BLK_S_UNSUPP);
+	b = open_all(state);
 	assert_refused(b, bench_ranges(b, VQB_BLK_DISCARD, RANGES({ SECTORS, 1, 0 }, { 5, 1, 4 })),
 		       VQB_BLK_S_UNSUPP);
 }
@@ -319,6 +322,21 @@ static void test_write_zeroes_whose_end_wraps_is_an_error(void **state)
 	assert_refused(b,
 		       bench_ranges(b, VQB_BLK_WRITE_ZEROES, RANGES({ UINT64_MAX - 100, 1000, 0 })),
 		       VQB_BLK_S_IOERR);
+}
+
+/* Sectors whose bytes don't fit into 32 bits, on a device that limits nothing. */
+static void test_a_range_of_more_than_4_gib_does_not_pass_as_a_short_one(void **state)
+{
+	const uint64_t sectors[] = { 0x800000, 0x800001, UINT32_MAX };
+
+	for (unsigned i = 0; i < 3; i++) {
+		struct bench *b = plan(state);
+
+		b->limits.discard_sectors = UINT32_MAX;
+		bench_start(b);
+		assert_refused(b, bench_ranges(b, VQB_BLK_DISCARD, RANGES({ 0, sectors[i], 0 })),
+			       VQB_BLK_S_IOERR);
+	}
 }
 
 static void test_the_longest_range_on_offer_is_done(void **state)
@@ -550,6 +568,25 @@ static void test_what_was_taken_behind_ranges_is_served_as_it_is(void **state)
 	assert_true(bench_is(b->disk + 300 * 512, 0, 5 * 512));
 }
 
+/* Such a chain has no pieces; those of the one before it are the last. */
+static void test_ranges_find_their_room_before_a_bad_chain(void **state)
+{
+	struct bench *b = open_all(state);
+	unsigned discard, read, loop;
+
+	discard = bench_ranges(b, VQB_BLK_DISCARD, many, 32);
+	read = bench_read(b, 100, 1);
+	loop = bench_build(b, VQB_BLK_OUT, 0, CUT(16, 512), CUT(1));
+	bench_offer(b, loop);
+	raw_desc(b->ring.desc, b->asked[loop].head + 2, RAM, 1, RAW_WRITE | RAW_NEXT,
+		 b->asked[loop].head);
+	bench_run(b);
+	bench_assert_reply(b, discard, VQB_BLK_S_OK, 1);
+	bench_assert_reply(b, read, VQB_BLK_S_OK, 513);
+	assert_int_equal(bench_length(b, loop), 0);
+	assert_int_equal(b->spy.calls, 33);
+}
+
 /* Not taken, but not lost either: it goes on after a completion, ahead of what is behind it. */
 static void test_ranges_without_room_wait_in_the_ring(void **state)
 {
@@ -738,6 +775,7 @@ int main(void)
 		bench_test(test_data_of_no_whole_number_of_ranges_is_an_error),
 		bench_test(test_one_bad_range_and_none_is_done),
 		bench_test(test_write_zeroes_whose_end_wraps_is_an_error),
+		bench_test(test_a_range_of_more_than_4_gib_does_not_pass_as_a_short_one),
 		bench_test(test_the_longest_range_on_offer_is_done),
 		bench_test(test_ranges_are_whole_blocks_at_a_block_in_units_of_512),
 		bench_test(test_writable_data_is_refused),
@@ -749,6 +787,7 @@ int main(void)
 		bench_test(test_ranges_that_change_after_the_check_are_not_looked_at),
 		bench_test(test_a_small_arena_serves_long_and_short_in_order),
 		bench_test(test_what_was_taken_behind_ranges_is_served_as_it_is),
+		bench_test(test_ranges_find_their_room_before_a_bad_chain),
 		bench_test(test_ranges_without_room_wait_in_the_ring),
 		bench_test(test_ranges_that_never_fit_are_an_error),
 		bench_test(test_init_wants_room_for_the_ranges_on_offer),
