@@ -8,22 +8,11 @@
 
 /* ---- answers ---- */
 
-static VQB_COLD void log_status(struct vqb_blk_queue *queue, void *status)
+VQB_COLD void blk_log_status(struct vqb_blk_queue *queue, void *status)
 {
 	const struct vqb_piece piece = { .base = status, .len = 1 };
 
 	vqb_device_log(queue->ring, &piece, 1, 1);
-}
-
-void blk_answer(struct vqb_blk_queue *queue, struct vqb_ticket ticket, uint8_t *status,
-		uint8_t code, uint64_t in_bytes, uint64_t filled)
-{
-	if (code != VQB_BLK_S_OK)
-		queue->counters.failed++;
-	*status = code;
-	if (VQB_UNLIKELY(queue->logs))
-		log_status(queue, status);
-	vqb_device_put(queue->ring, ticket, vqb_blk_written(in_bytes, filled));
 }
 
 /* Writes `bytes` bytes, which are all of the writable data, wherever it is cut. */
@@ -79,31 +68,35 @@ static uint8_t give_lifetime(struct vqb_blk_queue *queue, const struct vqb_blk_r
 
 /* ---- what goes to the backend ---- */
 
-static void send(struct vqb_blk_queue *queue, const struct vqb_chain *chain,
-		 const struct vqb_blk_request *from)
+VQB_INLINE struct vqb_io *begin(struct vqb_blk_queue *queue, const struct vqb_chain *chain,
+				const struct vqb_blk_request *from)
 {
-	uint32_t begin = blk_begin(queue, chain);
-	struct blk_request *request =
-		blk_begin_request(queue, chain, from, begin, begin + blk_own_pieces(chain));
-	struct vqb_io *io = &request->io;
+	uint32_t at = blk_begin(queue, chain);
 
+	return &blk_begin_request(queue, chain, from, at, at + blk_own_pieces(chain))->io;
+}
+
+VQB_INLINE void send_transfer(struct vqb_blk_queue *queue, const struct vqb_chain *chain,
+			      const struct vqb_blk_request *from)
+{
+	struct vqb_io *io = begin(queue, chain, from);
+
+	io->offset = from->sector << VQB_SECTOR_SHIFT;
 	if (from->type == VQB_BLK_IN) {
 		io->piece = from->in;
 		io->pieces = from->ins;
 		io->bytes = from->in_bytes;
-		io->offset = from->sector << VQB_SECTOR_SHIFT;
-	} else if (from->type == VQB_BLK_OUT) {
+	} else {
 		io->flags = blk_writes_through(queue) ? VQB_IO_FUA : 0;
 		io->piece = from->out;
 		io->pieces = from->outs;
 		io->bytes = from->out_bytes;
-		io->offset = from->sector << VQB_SECTOR_SHIFT;
 	}
 	blk_submit(queue, io);
 }
 
 /* Everything that can be wrong with a read or write and is known beforehand. */
-static int transfer_is_good(struct vqb_blk_queue *queue, const struct vqb_blk_request *from)
+VQB_INLINE int transfer_is_good(struct vqb_blk_queue *queue, const struct vqb_blk_request *from)
 {
 	const struct vqb_backend_caps *caps = &queue->backend->caps;
 	uint64_t bytes = from->in_bytes;
@@ -122,11 +115,43 @@ static int transfer_is_good(struct vqb_blk_queue *queue, const struct vqb_blk_re
 	return !vqb_blk_check(blk_capacity(queue), queue->device->block_size, from->sector, bytes);
 }
 
+static void admit_transfer(struct vqb_blk_queue *queue, const struct vqb_chain *chain,
+			   const struct vqb_blk_request *from)
+{
+	uint8_t code = VQB_BLK_S_IOERR;
+
+	if (VQB_LIKELY(transfer_is_good(queue, from))) {
+		if (VQB_LIKELY(from->in_bytes + from->out_bytes)) {
+			send_transfer(queue, chain, from);
+			return;
+		}
+		code = VQB_BLK_S_OK; /* of nothing */
+	}
+	blk_answer(queue, chain->ticket, from->status, code, from->in_bytes, 0);
+}
+
+/* What is neither a transfer nor has ranges. */
+static VQB_APART void admit_other(struct vqb_blk_queue *queue, const struct vqb_chain *chain,
+				  const struct vqb_blk_request *from)
+{
+	uint8_t code = VQB_BLK_S_UNSUPP;
+
+	if (from->type == VQB_BLK_FLUSH && queue->backend->caps.can & VQB_CAN_FLUSH) {
+		blk_submit(queue, begin(queue, chain, from));
+		return;
+	}
+	if (from->type == VQB_BLK_GET_ID)
+		code = give_id(queue, from);
+	else if (from->type == VQB_BLK_GET_LIFETIME)
+		code = give_lifetime(queue, from);
+	blk_answer(queue, chain->ticket, from->status, code, from->in_bytes,
+		   code == VQB_BLK_S_OK ? from->in_bytes : 0);
+}
+
 int blk_admit(struct vqb_blk_queue *queue, uint32_t i)
 {
 	const struct vqb_chain *chain = &queue->chain[i];
 	struct vqb_blk_request from;
-	uint8_t code = VQB_BLK_S_UNSUPP;
 
 	if (VQB_UNLIKELY(vqb_blk_parse(chain, &from))) {
 		queue->counters.malformed++;
@@ -136,32 +161,14 @@ int blk_admit(struct vqb_blk_queue *queue, uint32_t i)
 	switch (from.type) {
 	case VQB_BLK_IN:
 	case VQB_BLK_OUT:
-		code = transfer_is_good(queue, &from) ? VQB_BLK_S_OK : VQB_BLK_S_IOERR;
-		if (code == VQB_BLK_S_OK && from.in_bytes + from.out_bytes) {
-			send(queue, chain, &from);
-			return 1;
-		}
-		break;
-	case VQB_BLK_FLUSH:
-		if (queue->backend->caps.can & VQB_CAN_FLUSH) {
-			send(queue, chain, &from);
-			return 1;
-		}
-		break;
+		admit_transfer(queue, chain, &from);
+		return 1;
 	case VQB_BLK_DISCARD:
 	case VQB_BLK_WRITE_ZEROES:
 	case VQB_BLK_SECURE_ERASE:
 		return blk_admit_ranges(queue, i, &from);
-	case VQB_BLK_GET_ID:
-		code = give_id(queue, &from);
-		break;
-	case VQB_BLK_GET_LIFETIME:
-		code = give_lifetime(queue, &from);
-		break;
 	default:
-		break;
+		admit_other(queue, chain, &from);
+		return 1;
 	}
-	blk_answer(queue, chain->ticket, from.status, code, from.in_bytes,
-		   code == VQB_BLK_S_OK ? from.in_bytes : 0);
-	return 1;
 }

@@ -324,6 +324,7 @@ void vqb_blk_queue_read_counters(const struct vqb_blk_queue *queue,
 				 struct vqb_blk_queue_counters *out)
 {
 	*out = queue->counters;
+	out->submissions += out->read_submissions + out->write_submissions;
 }
 
 void vqb_blk_queue_clear_counters(struct vqb_blk_queue *queue)

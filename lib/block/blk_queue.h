@@ -78,7 +78,7 @@ struct vqb_blk_queue {
 	uint8_t logs; /* the ring's memory map has a log; looked up on entry, as the map may change */
 	uint8_t zero[2];
 	struct blk_arena arena;
-	struct vqb_blk_queue_counters counters;
+	struct vqb_blk_queue_counters counters; /* submissions: those of neither IN nor OUT */
 	struct vqb_chain chain[BLK_BATCH];
 };
 
@@ -119,7 +119,7 @@ void blk_see_capacity(struct vqb_blk_queue *queue);
 
 static inline uint64_t blk_capacity(struct vqb_blk_queue *queue)
 {
-	if (VQB_UNLIKELY(vqb_blk_device_generation(queue->device) != queue->generation))
+	if (VQB_UNLIKELY(vqb_port_load32(&queue->device->live.generation) != queue->generation))
 		blk_see_capacity(queue);
 	return queue->capacity;
 }
@@ -155,9 +155,19 @@ static inline struct blk_request *blk_begin_request(struct vqb_blk_queue *queue,
 /* Serves chain number `i` of the batch, or begins to. 0: no, it was given back to the ring. */
 int blk_admit(struct vqb_blk_queue *queue, uint32_t i);
 
+VQB_COLD void blk_log_status(struct vqb_blk_queue *queue, void *status);
+
 /* Puts a chain: status, then length. `filled` bytes of the writable data are good. */
-void blk_answer(struct vqb_blk_queue *queue, struct vqb_ticket ticket, uint8_t *status,
-		uint8_t code, uint64_t in_bytes, uint64_t filled);
+static inline void blk_answer(struct vqb_blk_queue *queue, struct vqb_ticket ticket,
+			      uint8_t *status, uint8_t code, uint64_t in_bytes, uint64_t filled)
+{
+	if (code != VQB_BLK_S_OK)
+		queue->counters.failed++;
+	*status = code;
+	if (VQB_UNLIKELY(queue->logs))
+		blk_log_status(queue, status);
+	vqb_device_put(queue->ring, ticket, vqb_blk_written(in_bytes, filled));
+}
 
 /* ---- blk_range.c ---- */
 

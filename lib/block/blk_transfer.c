@@ -39,7 +39,7 @@ static void put_in_front(struct vqb_io_list *list, const struct vqb_io_list *fro
 
 /* ---- the end of a request ---- */
 
-static void free_request(struct vqb_blk_queue *queue, struct blk_request *request)
+VQB_INLINE void free_request(struct vqb_blk_queue *queue, struct blk_request *request)
 {
 	blk_arena_release(&queue->arena, (uint32_t)(request - queue->request));
 	request->io.next = queue->idle;
@@ -121,6 +121,7 @@ static void finish(struct vqb_blk_queue *queue, struct blk_request *request)
 		return;
 	}
 	if (VQB_UNLIKELY(io->result < 0 || (uint64_t)io->result < io->bytes)) {
+		queue->counters.partial += io->result > 0;
 		part = part_done(queue, io);
 		if (part) {
 			cut_front(queue, request, part);
@@ -131,7 +132,7 @@ static void finish(struct vqb_blk_queue *queue, struct blk_request *request)
 		code = failure(request);
 	} else {
 		request->done += io->bytes;
-		if (request->ranged) {
+		if (VQB_UNLIKELY(request->ranged)) {
 			blk_step_done(request);
 			if (blk_next_step(queue, request)) {
 				push(&queue->ready, io);
@@ -152,6 +153,8 @@ static void finish_joined(struct vqb_blk_queue *queue, struct vqb_io *io)
 	struct vqb_io_list done = { NULL, NULL }, retry = { NULL, NULL };
 	struct vqb_io *next;
 
+	if (vqb_coalescer_member(io) != io)
+		queue->counters.partial += io->result > 0 && (uint64_t)io->result < io->bytes;
 	vqb_coalescer_done(queue->coalescer, io, &done, &retry);
 	put_in_front(&queue->ready, &retry);
 	for (io = vqb_io_list_take(&done); io; io = next) {
@@ -161,9 +164,8 @@ static void finish_joined(struct vqb_blk_queue *queue, struct vqb_io *io)
 }
 
 /* An io has ended, here or at the backend, with its result. */
-static void settle(struct vqb_blk_queue *queue, struct vqb_io *io)
+VQB_INLINE void settle(struct vqb_blk_queue *queue, struct vqb_io *io)
 {
-	queue->counters.partial += io->result > 0 && (uint64_t)io->result < io->bytes;
 	if (queue->coalescer)
 		finish_joined(queue, io);
 	else
@@ -188,15 +190,16 @@ uint32_t blk_collect(struct vqb_blk_queue *queue)
 
 static void count_submission(struct vqb_blk_queue *queue, uint8_t op)
 {
-	queue->counters.submissions++;
 	if (op == VQB_BLK_IN)
 		queue->counters.read_submissions++;
 	else if (op == VQB_BLK_OUT)
 		queue->counters.write_submissions++;
+	else
+		queue->counters.submissions++;
 }
 
 /* Answers 0 where the backend is full; the io is then still the caller's. */
-static int try_submit(struct vqb_blk_queue *queue, struct vqb_io *io)
+VQB_INLINE int try_submit(struct vqb_blk_queue *queue, struct vqb_io *io)
 {
 	uint8_t op = io->op;
 	int32_t status = vqb_backend_submit(queue->backend, io);
@@ -271,8 +274,6 @@ static int32_t collect(struct vqb_blk_queue *queue, struct vqb_io *io)
 
 	if (status == VQB_E_NOSPC) {
 		blk_let_go(queue);
-		if (queue->ready.first)
-			return VQB_E_BUSY;
 		status = vqb_coalescer_add(queue->coalescer, io);
 	}
 	if (!status)
@@ -289,24 +290,22 @@ static int is_blocked(const struct vqb_blk_queue *queue, const struct vqb_io *io
 }
 
 /*
- * Sends a request on its way, with nothing ahead of it that isn't. 0: it has to wait, and all that
- * was collected has been let go, so that it can wait behind that.
+ * Sends a request on its way, with nothing ahead of it that isn't. 0: it has to wait. What was
+ * collected before it goes out ahead of it all the same, at the end of the drain at the latest.
  */
 static int place(struct vqb_blk_queue *queue, struct vqb_io *io)
 {
-	if (queue->coalescer && io->op <= VQB_BLK_OUT) {
-		if (!collect(queue, io))
-			return 1;
-		blk_let_go(queue);
-		return 0;
-	}
+	if (queue->coalescer && io->op <= VQB_BLK_OUT)
+		return !collect(queue, io);
 	blk_let_go(queue);
 	return !queue->ready.first && !is_blocked(queue, io) && try_submit(queue, io);
 }
 
 void blk_submit(struct vqb_blk_queue *queue, struct vqb_io *io)
 {
-	if (VQB_UNLIKELY(blk_waits(queue)) || !place(queue, io))
+	if (VQB_UNLIKELY(blk_waits(queue)))
+		vqb_io_list_add(&queue->waiting, io);
+	else if (queue->coalescer ? !place(queue, io) : !try_submit(queue, io))
 		vqb_io_list_add(&queue->waiting, io);
 }
 

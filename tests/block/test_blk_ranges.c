@@ -125,6 +125,18 @@ static void test_ranges_are_done_one_after_the_other(void **state)
 	bench_assert_reply(b, r, VQB_BLK_S_OK, 1);
 }
 
+/* Over a backend that is done at once, one call brings all of them to their end. */
+static void test_one_call_goes_through_all_ranges(void **state)
+{
+	struct bench *b = open_all(state);
+	unsigned r =
+		bench_ranges(b, VQB_BLK_DISCARD, RANGES({ 0, 1, 0 }, { 9, 2, 0 }, { 5, 3, 0 }));
+
+	assert_int_equal(vqb_blk_queue_run(b->queue, 256) & VQB_MORE, 0);
+	assert_int_equal(b->spy.calls, 3);
+	bench_assert_reply(b, r, VQB_BLK_S_OK, 1);
+}
+
 static void test_a_range_beyond_what_the_backend_takes_at_once_is_cut(void **state)
 {
 	struct bench *b = plan(state);
@@ -765,6 +777,7 @@ int main(void)
 		bench_test(test_each_type_does_its_own_to_its_range),
 		bench_test(test_unmap_is_handed_on_where_the_backend_can),
 		bench_test(test_ranges_are_done_one_after_the_other),
+		bench_test(test_one_call_goes_through_all_ranges),
 		bench_test(test_a_range_beyond_what_the_backend_takes_at_once_is_cut),
 		bench_test(test_a_range_that_is_cut_short_is_continued),
 		bench_test(test_ranges_of_no_sectors_are_fine_and_nothing),
