@@ -272,6 +272,36 @@ static void test_a_full_backend_takes_what_was_joined_in_order(void **state)
 	assert_idle(b);
 }
 
+/* What is left of a request goes ahead of what is ready for the backend, too. */
+static void test_the_rest_of_a_request_goes_before_those_that_are_ready(void **state)
+{
+	const struct bench_range two[] = { { 10, 1, 0 }, { 11, 1, 0 } };
+
+	for (unsigned ranges = 0; ranges < 2; ranges++) {
+		struct bench *b = open_joined(state);
+		unsigned r[3];
+
+		b->spy.manual = 1;
+		b->spy.room = 1;
+		r[0] = ranges ? bench_ranges(b, VQB_BLK_DISCARD, two, 2) : bench_write(b, 10, 2);
+		r[1] = bench_write(b, 100, 1);
+		r[2] = bench_write(b, 200, 1);
+		bench_run(b);
+		b->spy.part = 512;
+		for (unsigned i = 0; i < 4; i++) {
+			spy_finish(&b->spy, 0);
+			bench_run(b);
+		}
+		assert_int_equal(b->spy.calls, 4);
+		assert_int_equal(b->spy.log[1].offset, 11 * 512);
+		assert_int_equal(b->spy.log[2].offset, 100 * 512);
+		assert_int_equal(b->spy.log[3].offset, 200 * 512);
+		for (unsigned i = 0; i < 3; i++)
+			bench_assert_reply(b, r[i], VQB_BLK_S_OK, 1);
+		assert_idle(b);
+	}
+}
+
 /* Nothing is lost where there is little to join with. */
 static void test_little_room_for_joining_is_no_harm(void **state)
 {
@@ -599,6 +629,7 @@ int main(void)
 		bench_test(test_every_call_sends_what_it_collected),
 		bench_test(test_requests_that_waited_are_joined_then),
 		bench_test(test_a_full_backend_takes_what_was_joined_in_order),
+		bench_test(test_the_rest_of_a_request_goes_before_those_that_are_ready),
 		bench_test(test_little_room_for_joining_is_no_harm),
 		bench_test(test_each_member_reports_its_own_truth),
 		bench_test(test_what_is_tried_again_goes_ahead_of_what_waits),
