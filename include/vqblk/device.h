@@ -253,7 +253,8 @@ struct vqb_completion {
 
 /*
  * Returns `n` chains in order, as vqb_device_put does each, and answers how many: `n`, or the index
- * of the first that vqb_device_put refuses, which is not put, nor is what comes after it.
+ * of the first that vqb_device_put refuses, which is not put, nor is what comes after it:
+ * vqb_device_holds tells a stale one from one with too large a length.
  */
 VQB_API uint32_t vqb_device_put_list(struct vqb_device *dev, const struct vqb_completion *list,
 				     uint32_t n);

@@ -593,10 +593,11 @@ static VQB_COLD void put_held(struct vqb_device *dev, uint32_t head, uint32_t wr
 VQB_INLINE int32_t put(struct vqb_device *dev, struct vqb_ticket ticket, uint32_t written,
 		       uint32_t mode)
 {
-	struct lent *lent = &dev->lent[ticket.head];
+	struct lent *lent;
 
 	if (VQB_UNLIKELY(ticket.head >= dev->max_size))
 		goto stale;
+	lent = &dev->lent[ticket.head];
 	if (VQB_UNLIKELY(lent->sequence != ticket.seq))
 		goto stale;
 	if (VQB_UNLIKELY(!ticket.seq))
