@@ -181,6 +181,7 @@ static void test_only_a_change_by_the_device_moves_the_generation(void **state)
 {
 	struct vqb_blk_device *dev = disk_of(1000);
 	uint32_t first = vqb_blk_device_generation(dev);
+	uint8_t space[8];
 
 	(void)state;
 	assert_int_equal(vqb_blk_device_resize(dev, 1000), VQB_OK);
@@ -190,6 +191,8 @@ static void test_only_a_change_by_the_device_moves_the_generation(void **state)
 	assert_int_equal(vqb_blk_device_resize(dev, 1001), VQB_OK);
 	assert_int_not_equal(vqb_blk_device_generation(dev), first);
 	assert_int_equal(vqb_blk_device_capacity(dev), 1001);
+	vqb_blk_device_read_config(dev, 0, space, 8);
+	assert_int_equal(peek(space, 8), 1001);
 	first = vqb_blk_device_generation(dev);
 	assert_int_equal(vqb_blk_device_resize(dev, UINT64_C(1) << 55), VQB_E_INVALID);
 	assert_int_equal(vqb_blk_device_generation(dev), first);

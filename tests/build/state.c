@@ -96,8 +96,8 @@ static void check_blk(uint32_t requests, uint32_t pieces)
 	size_t asked = vqb_blk_queue_size(&config);
 
 	if (pieces == 4 * requests)
-		printf("block queue of %u requests: %zu bytes of at most %zu\n",
-		       (unsigned)requests, asked, budget);
+		printf("block queue of %u requests: %zu bytes of at most %zu\n", (unsigned)requests,
+		       asked, budget);
 	assert_in_range(asked, 1, budget);
 	assert_true(asked <= VQB_BLK_QUEUE_BYTES(requests, pieces));
 	assert_true(VQB_BLK_QUEUE_BYTES(requests, pieces) <=
@@ -128,7 +128,8 @@ int main(void)
 		cmocka_unit_test(test_a_driver_keeps_512_bytes_and_24_for_each_entry),
 		cmocka_unit_test(test_a_device_keeps_512_bytes_and_32_for_each_entry),
 		cmocka_unit_test(test_a_coalescer_of_32_keeps_4_kib_and_its_piece_list),
-		cmocka_unit_test(test_a_block_queue_keeps_160_bytes_for_each_request_and_its_pieces),
+		cmocka_unit_test(
+			test_a_block_queue_keeps_160_bytes_for_each_request_and_its_pieces),
 		cmocka_unit_test(test_a_block_device_keeps_to_its_bound),
 	};
 
