@@ -3,8 +3,6 @@
  * The capacity changes while the disk is in use: who looks at it meanwhile sees it as it was or as it
  * is, never a mix, and never waits. (The probe's loads and stores are where the other thread acts.)
  */
-#include <pthread.h>
-
 #include "blk_bench.h"
 #include "probe_port.h"
 
@@ -152,29 +150,6 @@ static void test_a_reader_never_waits_for_a_change(void **state)
 	}
 }
 
-static void *keep_resizing(void *arg)
-{
-	for (uint32_t i = 0; i < 50000; i++)
-		vqb_blk_device_resize(arg, BOTH(0x100 + i % 0x100));
-	vqb_blk_device_resize(arg, BOTH(0x2ff));
-	return NULL;
-}
-
-static void test_two_threads_agree(void **state)
-{
-	struct vqb_blk_device *dev = disk_of(BOTH(0x100));
-	pthread_t thread;
-	uint64_t seen;
-
-	(void)state;
-	assert_int_equal(pthread_create(&thread, NULL, keep_resizing, dev), 0);
-	do {
-		seen = vqb_blk_device_capacity(dev);
-		assert_whole(seen);
-	} while (seen != BOTH(0x2ff));
-	assert_int_equal(pthread_join(thread, NULL), 0);
-}
-
 /* ---- what a change is ---- */
 
 static void test_only_a_change_by_the_device_moves_the_generation(void **state)
@@ -267,7 +242,6 @@ int main(void)
 			test_the_generation_tells_that_two_reads_do_not_belong_together,
 			reset_probe),
 		cmocka_unit_test_teardown(test_a_reader_never_waits_for_a_change, reset_probe),
-		cmocka_unit_test(test_two_threads_agree),
 		cmocka_unit_test(test_only_a_change_by_the_device_moves_the_generation),
 		bench_test(test_requests_are_checked_against_the_present_capacity),
 		bench_test(test_a_request_under_way_is_not_cut_by_a_smaller_capacity),
