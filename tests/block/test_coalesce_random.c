@@ -3,11 +3,12 @@
  * Requests by chance, joined, over a backend at its worst: what comes of them is what would come of
  * each alone, with as few submissions as the rules allow (support/coalesce_sim.h).
  *
- * VQB_SEED makes it another run, VQB_LONG=1 a longer one.
+ * VQB_SEED and VQB_LONG: length.h.
  * Shows: K28, K29, K30
  */
 #include <stdio.h>
 
+#include "length.h"
 #include "random.h"
 #include "unit.h"
 
@@ -21,22 +22,13 @@ static uint32_t sim_choose(struct sim *s, uint32_t n)
 
 enum { ROUNDS = 4000, STEPS = 3000 };
 
-static uint64_t number(const char *name, uint64_t fallback)
-{
-	const char *text = getenv(name);
-
-	return text && *text ? strtoull(text, NULL, 0) : fallback;
-}
-
 static void test_joined_or_not_comes_to_the_same(void **state)
 {
-	uint64_t seed = number("VQB_SEED", 1), rounds = ROUNDS, requests = 0, submissions = 0;
+	uint64_t seed = length_seed(1), rounds = length_of(ROUNDS), requests = 0, submissions = 0;
 	uint64_t retries = 0;
 	static struct sim sim;
 
 	(void)state;
-	if (number("VQB_LONG", 0))
-		rounds *= 20;
 	for (uint64_t i = 0; i < rounds; i++) {
 		struct random choice = { seed * 1000003 + i };
 

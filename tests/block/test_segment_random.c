@@ -190,7 +190,7 @@ static void show(const struct bio *bio)
 {
 	const struct vqb_limits *l = &bio->limits;
 
-	if (!run_is_set("VQB_SHOW"))
+	if (!length_is_set("VQB_SHOW"))
 		return;
 	printf("unit %" PRIu64 " sector %" PRIu64 " block %u split %u+%u sectors %u chunk %u "
 	       "segments %u of %u boundary %" PRIx64 " virt %" PRIx64 " flags %u\n",

@@ -4,31 +4,18 @@
  *
  * A run is made of episodes, each of which begins with a seed of its own. When library and model
  * differ, the seed of the episode is printed; VQB_SEED set to it begins the next run with that
- * episode. VQB_LONG=1 makes a run twenty times as long; VQB_SHORT=1, for a machine that is
- * emulated, a twentieth.
+ * episode. How long a run is: length.h.
  */
 #ifndef TESTS_DIFFERENTIAL_H
 #define TESTS_DIFFERENTIAL_H
 
 #include <inttypes.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
+#include "length.h"
 #include "random.h"
 #include "unit.h"
-
-#if defined(__has_feature)
-#if __has_feature(address_sanitizer)
-#define RUN_SLOW 1
-#endif
-#endif
-#if defined(__SANITIZE_ADDRESS__)
-#define RUN_SLOW 1
-#endif
-#if !defined(RUN_SLOW)
-#define RUN_SLOW 0
-#endif
 
 struct run {
 	struct random random;
@@ -38,25 +25,12 @@ struct run {
 	const char *doing;
 };
 
-static inline bool run_is_set(const char *name)
-{
-	const char *value = getenv(name);
-
-	return value && *value && *value != '0';
-}
-
 static inline void run_start(struct run *run, uint64_t total)
 {
-	const char *seed = getenv("VQB_SEED");
-
 	memset(run, 0, sizeof(*run));
-	run->seed = seed ? strtoull(seed, NULL, 0) : 1;
-	run->total = run_is_set("VQB_LONG") ? total * 20 : total;
-	run->is_short = run_is_set("VQB_SHORT");
-	if (run->is_short)
-		run->total /= 20;
-	else if (RUN_SLOW)
-		run->total /= 10;
+	run->seed = length_seed(1);
+	run->total = length_of(total);
+	run->is_short = length_is_set("VQB_SHORT");
 }
 
 /* Is there another episode to run? If so, it begins. */
