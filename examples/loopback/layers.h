@@ -42,7 +42,7 @@ bool layers_hold(const struct layers *layers);
 uint64_t layers_injected(const struct layers *layers);
 
 /*
- * For the guest, when an I/O has come back: has an injected fault failed it? Of the buffer with that
+ * For the guest, when an I/O has come back: has an injected fault failed it? Of the buffer of that
  * number, or, for a flush, the number of buffers. Forgets it.
  */
 bool layers_lost(struct layers *layers, uint32_t buffer);

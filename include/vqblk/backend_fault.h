@@ -13,7 +13,7 @@
  * failed write each one is as before or as written. The same seed and the same calls give the same
  * faults.
  *
- * Ios that are held back finish without a sign from the backend below: whoever sleeps until that has
+ * Ios that are held back finish without a sign from the backend below: whoever sleeps until it has
  * completions asks vqb_backend_fault_held first, and while it isn't 0 polls instead.
  */
 #ifndef VQBLK_BACKEND_FAULT_H
@@ -83,7 +83,7 @@ VQB_API size_t vqb_backend_fault_size(const struct vqb_backend_fault_config *con
  * Makes a fault backend in `mem`, aligned to 64, `bytes` of it, which lives as long as the backend;
  * nothing to destroy. It can do what the one below can.
  *
- * VQB_OK with the backend in *out. VQB_E_INVALID: parameters, or a backend below that is incomplete.
+ * VQB_OK with the backend in *out. VQB_E_INVALID: parameters; the backend below is incomplete.
  * VQB_E_TOOBIG: `bytes` is less than vqb_backend_fault_size. Cost: O(ios).
  */
 VQB_API int32_t vqb_backend_fault_init(void *mem, size_t bytes,

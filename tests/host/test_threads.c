@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The thread pool as backend. It and the file backend are compiled into this program, with the calls
- * that read and write replaced by ones that can be stopped at a gate.
+ * The thread pool as backend. It and the file backend are compiled into this program, with calls
+ * to read and write replaced by ones that can be stopped at a gate.
  */
 #define _GNU_SOURCE
 
@@ -181,7 +181,7 @@ static void test_the_descriptor_is_readable_while_there_is_something_to_poll(voi
 	close_all();
 }
 
-/* The kick of a queue: to be cleared by who waits for it, and signalled for each first completion. */
+/* The kick of a queue: to be cleared by who waits for it, signalled for each first completion. */
 static void test_it_signals_the_eventfd_that_it_was_given(void **state)
 {
 	static _Alignas(64) uint8_t other_mem[VQB_THREADS_BACKEND_BYTES];

@@ -44,7 +44,7 @@ struct vqb_threads_config {
 VQB_API size_t vqb_threads_size(const struct vqb_threads_config *config);
 
 /*
- * Starts a pool, in `mem`, which must be aligned to 64, hold `bytes` bytes and outlive the backends.
+ * Starts a pool in `mem`, which must be aligned to 64, hold `bytes` bytes and outlive its backends.
  *
  * VQB_OK with the pool in *out: close it. VQB_E_IO: the system gives no threads, errno says why.
  * VQB_E_INVALID, VQB_E_TOOBIG: parameters; `bytes` is less than vqb_threads_size.
