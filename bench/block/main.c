@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * bench-block: what do the block primitives cost, without any ring?
+ * bench-block: what do the block primitives cost, without any ring, and the whole device on one?
  *
  *   bench-block [PART]            the tables, or one of them
  *   bench-block [PART] --claims   a line for each goal (common/claims.h)
  *        [--rounds ROUNDS]        over so many (15)
+ *   bench-block -c REQUEST,RING,BATCH,COALESCER,COUNT
+ *       runs COUNT requests of one kind on the device, for a tool that counts instructions
+ *       (bench/block/instructions)
  */
 #include <getopt.h>
 #include <stdio.h>
@@ -19,6 +22,7 @@ static const struct {
 	part_run run;
 } parts[] = {
 	{ "coalesce", coalesce_part },
+	{ "device", device_part },
 	{ "map", map_part },
 };
 
@@ -26,16 +30,18 @@ enum { PARTS = sizeof(parts) / sizeof(parts[0]), ROUNDS = 15, MAX_ROUNDS = 101 }
 
 int main(int argc, char **argv)
 {
-	static const struct option options[] = { { "claims", no_argument, NULL, 'c' },
+	static const struct option options[] = { { "claims", no_argument, NULL, 'C' },
 						 { "rounds", required_argument, NULL, 'r' },
 						 { NULL, 0, NULL, 0 } };
 	uint32_t rounds = ROUNDS, ran = 0;
 	bool claims = false;
 	int option;
 
-	while ((option = getopt_long(argc, argv, "", options, NULL)) >= 0) {
-		if (option == 'c')
+	while ((option = getopt_long(argc, argv, "c:", options, NULL)) >= 0) {
+		if (option == 'C')
 			claims = true;
+		else if (option == 'c')
+			return device_count(optarg), 0;
 		else if (option == 'r')
 			rounds = (uint32_t)strtoul(optarg, NULL, 10);
 		else

@@ -10,6 +10,10 @@
 typedef void (*part_run)(uint32_t rounds, bool claims);
 
 void coalesce_part(uint32_t rounds, bool claims);
+void device_part(uint32_t rounds, bool claims);
 void map_part(uint32_t rounds, bool claims);
+
+/* Runs "REQUEST,RING,BATCH,COALESCER,COUNT" (device.c), for bench/block/instructions. */
+void device_count(const char *spec);
 
 #endif

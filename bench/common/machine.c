@@ -68,6 +68,18 @@ void pin_to(uint32_t which)
 		die("no such CPU");
 }
 
+void unpin(void)
+{
+	cpu_set_t set;
+
+	find_cpus();
+	CPU_ZERO(&set);
+	for (uint32_t i = 0; i < cpus; i++)
+		CPU_SET((unsigned)cpu[i], &set);
+	if (sched_setaffinity(0, sizeof(set), &set))
+		die("no such CPUs");
+}
+
 void pin_first(int number)
 {
 	find_cpus();

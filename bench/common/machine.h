@@ -23,6 +23,9 @@ uint32_t cpu_count(void);
  */
 void pin_to(uint32_t which);
 
+/* Lets threads that the calling one starts from now on run anywhere, until the next pin_to. */
+void unpin(void);
+
 /* From now on 0 is the CPU with this number. */
 void pin_first(int number);
 

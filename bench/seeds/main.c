@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * bench-seeds: what are the ways of moving requests in numbers worth, on a whole device and a real
+ * file?
+ *
+ *   bench-seeds [PART]            the tables, or one of them
+ *   bench-seeds [PART] --claims   a line for each goal (common/claims.h)
+ *        [--rounds ROUNDS]        over so many (15, for goals 41)
+ *        [--dir DIR]              where a real file goes ($TMPDIR, or /tmp)
+ *        [--memory DIR]           where one in memory goes (/dev/shm)
+ *        [--megabytes SIZE]       of a file (256)
+ *        [--only TEXT]            only rows whose name has it
+ *
+ * Files have no name while they are used, so nothing is left of them.
+ */
+#include <getopt.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "machine.h"
+#include "parts.h"
+
+static const struct {
+	const char *name;
+	part_run run;
+} parts[] = {
+	{ "plug", plug_part },
+	{ "merge", merge_part },
+};
+
+enum { PARTS = sizeof(parts) / sizeof(parts[0]), ROUNDS = 15, CLAIM_ROUNDS = 41, MAX_ROUNDS = 101 };
+
+static void read_options(int argc, char **argv, struct part_options *o)
+{
+	static const struct option options[] = { { "claims", no_argument, NULL, 'c' },
+						 { "rounds", required_argument, NULL, 'r' },
+						 { "dir", required_argument, NULL, 'd' },
+						 { "memory", required_argument, NULL, 'm' },
+						 { "megabytes", required_argument, NULL, 's' },
+						 { "only", required_argument, NULL, 'o' },
+						 { NULL, 0, NULL, 0 } };
+	int option;
+
+	while ((option = getopt_long(argc, argv, "", options, NULL)) >= 0) {
+		if (option == 'c')
+			o->claims = true;
+		else if (option == 'r')
+			o->rounds = (uint32_t)strtoul(optarg, NULL, 10);
+		else if (option == 'd')
+			o->dir = optarg;
+		else if (option == 'm')
+			o->memory = optarg;
+		else if (option == 's')
+			o->megabytes = (uint32_t)strtoul(optarg, NULL, 10);
+		else if (option == 'o')
+			o->only = optarg;
+		else
+			die("see the head of bench/seeds/main.c");
+	}
+	if (!o->rounds || o->rounds > MAX_ROUNDS)
+		die("--rounds takes 1 to 101");
+	if (o->megabytes < 16 || o->megabytes > 65536)
+		die("--megabytes takes 16 to 65536");
+}
+
+int main(int argc, char **argv)
+{
+	struct part_options o = {
+		.rounds = ROUNDS, .dir = getenv("TMPDIR"), .memory = "/dev/shm", .megabytes = 256
+	};
+	uint32_t ran = 0;
+
+	if (!o.dir)
+		o.dir = "/tmp";
+	read_options(argc, argv, &o);
+	pin_to(0);
+	for (uint32_t i = 0; i < PARTS; i++) {
+		if (optind < argc && strcmp(argv[optind], parts[i].name))
+			continue;
+		parts[i].run(&o);
+		ran++;
+	}
+	if (!ran)
+		die("there is no such part");
+	return 0;
+}

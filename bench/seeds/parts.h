@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* parts.h: what bench-seeds measures, part by part. */
+#ifndef BENCH_SEEDS_PARTS_H
+#define BENCH_SEEDS_PARTS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct part_options {
+	uint32_t rounds;
+	bool claims;        /* print goals (claims.h) instead of a table */
+	const char *dir;    /* for files that are to lie on a real file system */
+	const char *memory; /* for those that are to lie in memory: a tmpfs */
+	uint32_t megabytes; /* of a file */
+	const char *only;   /* of a table, the rows whose name has this in it; NULL: all */
+};
+
+typedef void (*part_run)(const struct part_options *options);
+
+void plug_part(const struct part_options *options);
+void merge_part(const struct part_options *options);
+
+#endif
