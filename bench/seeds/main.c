@@ -58,7 +58,9 @@ static void read_options(int argc, char **argv, struct part_options *o)
 		else
 			die("see the head of bench/seeds/main.c");
 	}
-	if (!o->rounds || o->rounds > MAX_ROUNDS)
+	if (!o->rounds)
+		o->rounds = o->claims ? CLAIM_ROUNDS : ROUNDS;
+	if (o->rounds > MAX_ROUNDS)
 		die("--rounds takes 1 to 101");
 	if (o->megabytes < 16 || o->megabytes > 65536)
 		die("--megabytes takes 16 to 65536");
@@ -66,9 +68,7 @@ static void read_options(int argc, char **argv, struct part_options *o)
 
 int main(int argc, char **argv)
 {
-	struct part_options o = {
-		.rounds = ROUNDS, .dir = getenv("TMPDIR"), .memory = "/dev/shm", .megabytes = 256
-	};
+	struct part_options o = { .dir = getenv("TMPDIR"), .memory = "/dev/shm", .megabytes = 256 };
 	uint32_t ran = 0;
 
 	if (!o.dir)

@@ -5,7 +5,7 @@
 packages_build="gcc libc6-dev make cmake pkg-config"
 packages_examples="$packages_build libjansson-dev liburing-dev e2fsprogs"
 packages_tests="$packages_build libjansson-dev liburing-dev g++ binutils libcmocka-dev strace spin"
-packages_bench="$packages_build libjansson-dev valgrind gnuplot-nox"
+packages_bench="$packages_build libjansson-dev liburing-dev valgrind gnuplot-nox"
 packages_bench_peers="linux-source-6.1" # those who have none compare with nobody
 packages_fuzz="$packages_build clang libclang-rt-dev"
 packages_ci="$packages_tests $packages_examples clang libclang-rt-dev clang-tidy clang-format
