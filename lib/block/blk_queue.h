@@ -10,7 +10,8 @@
  *
  * A request is in exactly one place: idle, collected by the coalescer (alone or, from then on,
  * within a joined submission), ready for the backend, in the backend, or waiting to get on the way
- * at all. Its pieces, or its ranges, are held in the arena from the moment it is not idle.
+ * at all. Where the coalescer finds nothing to join, most reads and writes go past it, as they do
+ * where there is none. Its pieces, or its ranges, are held in the arena from the moment it is not idle.
  *
  * Order: what is ready was taken before what waits, and while anything is ready or waits nothing
  * new is taken. Only within one call is anything collected. So requests reach the backend in the
@@ -29,6 +30,9 @@
 #include "blk_device.h"
 
 enum { BLK_BATCH = 32 }; /* chains taken at a time */
+
+/* So many in a row of which none could be joined show that it isn't worth while: so many don't try. */
+enum { BLK_DRY = 8 * BLK_BATCH, BLK_PAST = 7 * BLK_BATCH };
 
 /* A range as it was copied out of guest memory. */
 struct blk_range {
@@ -71,6 +75,9 @@ struct vqb_blk_queue {
 	uint32_t generation;
 	uint32_t idles, in_backend;
 	uint32_t collected; /* requests that the coalescer has and that are in no submission */
+	uint32_t dry;       /* that came out of it since something was joined */
+	uint32_t past;      /* reads and writes that are to go past it */
+	uint64_t last, end; /* of the latest read or write: where a neighbour ends, or begins */
 	uint32_t want;      /* pieces that the next chain is known to take, at least */
 	uint32_t taken;     /* chains of the present batch */
 	uint32_t gap_end;   /* where the room ends that their pieces begin */

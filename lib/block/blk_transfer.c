@@ -166,7 +166,7 @@ static void finish_joined(struct vqb_blk_queue *queue, struct vqb_io *io)
 /* An io has ended, here or at the backend, with its result. */
 VQB_INLINE void settle(struct vqb_blk_queue *queue, struct vqb_io *io)
 {
-	if (queue->coalescer)
+	if (io->group)
 		finish_joined(queue, io);
 	else
 		finish(queue, (struct blk_request *)io);
@@ -247,10 +247,20 @@ static void submit_ready(struct vqb_blk_queue *queue)
 	}
 }
 
+/* Is it worth while to collect? */
+static void count_dry(struct vqb_blk_queue *queue, uint32_t requests, uint32_t joined)
+{
+	queue->dry = joined ? 0 : queue->dry + requests;
+	if (queue->dry < BLK_DRY)
+		return;
+	queue->past = BLK_PAST;
+	queue->dry = BLK_DRY - BLK_BATCH;
+}
+
 void blk_let_go(struct vqb_blk_queue *queue)
 {
 	struct vqb_io *io, *next;
-	uint32_t joined = queue->collected;
+	uint32_t all = queue->collected, joined = all;
 
 	if (!joined)
 		return;
@@ -260,6 +270,7 @@ void blk_let_go(struct vqb_blk_queue *queue)
 		vqb_io_list_add(&queue->ready, io);
 		joined--;
 	}
+	count_dry(queue, all, joined);
 	if (queue->ready.last->op == VQB_BLK_IN)
 		queue->counters.read_merges += joined;
 	else
@@ -281,12 +292,36 @@ static int32_t collect(struct vqb_blk_queue *queue, struct vqb_io *io)
 	return status;
 }
 
-/* A discard or its kin must not overtake a joined write, whose parts may be tried again. */
+/*
+ * Does this read or write go past the coalescer? A neighbour of the one before ends that, so that a
+ * run is joined from its second request on; others are found when it is next tried.
+ */
+static int goes_past(struct vqb_blk_queue *queue, const struct vqb_io *io)
+{
+	uint64_t end = io->offset + io->bytes;
+	int near = io->offset == queue->end || end == queue->last;
+
+	queue->last = io->offset;
+	queue->end = end;
+	if (VQB_LIKELY(!queue->past))
+		return 0;
+	if (near)
+		queue->past = queue->dry = 0;
+	else
+		queue->past--;
+	return !near;
+}
+
+/* What is not collected must not overtake a joined submission, whose parts may be tried again. */
 static int is_blocked(const struct vqb_blk_queue *queue, const struct vqb_io *io)
 {
 	const struct blk_request *request = (const struct blk_request *)io;
 
-	return queue->coalescer && request->ranged && blk_ranges_blocked(queue, request);
+	if (!queue->coalescer)
+		return 0;
+	if (io->op <= VQB_BLK_OUT)
+		return !!vqb_coalescer_overlaps(queue->coalescer, io->offset, io->bytes);
+	return request->ranged && blk_ranges_blocked(queue, request);
 }
 
 /*
@@ -295,7 +330,7 @@ static int is_blocked(const struct vqb_blk_queue *queue, const struct vqb_io *io
  */
 static int place(struct vqb_blk_queue *queue, struct vqb_io *io)
 {
-	if (queue->coalescer && io->op <= VQB_BLK_OUT)
+	if (queue->coalescer && io->op <= VQB_BLK_OUT && !goes_past(queue, io))
 		return !collect(queue, io);
 	blk_let_go(queue);
 	return !queue->ready.first && !is_blocked(queue, io) && try_submit(queue, io);
