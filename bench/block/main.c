@@ -49,6 +49,8 @@ int main(int argc, char **argv)
 	}
 	if (!rounds || rounds > MAX_ROUNDS)
 		die("--rounds takes 1 to 101");
+	if (!claims)
+		machine_print();
 	pin_to(0);
 	for (uint32_t i = 0; i < PARTS; i++) {
 		if (optind < argc && strcmp(argv[optind], parts[i].name))

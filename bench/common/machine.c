@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/utsname.h>
 #include <time.h>
 
 void die(const char *what)
@@ -14,6 +15,33 @@ void die(const char *what)
 	fflush(stdout);
 	fprintf(stderr, "%s: %s\n", program_invocation_short_name, what);
 	exit(1);
+}
+
+/* What follows the colon in the first line of /proc/cpuinfo that begins with "model name". */
+static void read_model(char model[64])
+{
+	FILE *file = fopen("/proc/cpuinfo", "r");
+	char line[256];
+
+	strcpy(model, "CPU");
+	while (file && fgets(line, sizeof(line), file))
+		if (sscanf(line, "model name%*[ \t]: %63[^\n]", model) == 1)
+			break;
+	if (file)
+		fclose(file);
+}
+
+void machine_print(void)
+{
+	double load[1] = { 0 };
+	struct utsname name;
+	char model[64];
+
+	read_model(model);
+	if (uname(&name) || getloadavg(load, 1) != 1)
+		die("the machine can't be told");
+	printf("machine: %u x %s, %s %s, load %.1f\n", cpu_count(), model, name.sysname,
+	       name.release, load[0]);
 }
 
 double now_ns(void)

@@ -9,6 +9,9 @@
 /* Says what is wrong, and ends the program with status 1. */
 _Noreturn void die(const char *what);
 
+/* A line that says which machine this is, and how busy: what figures have to be seen with. */
+void machine_print(void);
+
 double now_ns(void);
 
 /* Zeroed, aligned to a page. Ends the program if there is none. */

@@ -86,7 +86,7 @@ static void empty(struct load *l)
 
 void load_run(struct load *l, uint64_t requests)
 {
-	uint64_t until = l->done + requests - DEPTH;
+	uint64_t until = l->done + (requests > DEPTH ? requests - DEPTH : 0);
 
 	fill(l);
 	while (l->done < until)

@@ -9,7 +9,10 @@
  *        [--dir DIR]              where a real file goes ($TMPDIR, or /tmp)
  *        [--memory DIR]           where one in memory goes (/dev/shm)
  *        [--megabytes SIZE]       of a file (256)
- *        [--only TEXT]            only rows whose name has it
+ *        [--only TEXT]            of merge, only rows whose name has it
+ *   bench-seeds plug --count REQUESTS
+ *        only runs so many, without plug and then with, and says what system calls the backend has
+ *        counted: to be checked with strace -f -c -e trace=io_uring_enter
  *
  * Files have no name while they are used, so nothing is left of them.
  */
@@ -39,6 +42,7 @@ static void read_options(int argc, char **argv, struct part_options *o)
 						 { "memory", required_argument, NULL, 'm' },
 						 { "megabytes", required_argument, NULL, 's' },
 						 { "only", required_argument, NULL, 'o' },
+						 { "count", required_argument, NULL, 'n' },
 						 { NULL, 0, NULL, 0 } };
 	int option;
 
@@ -55,6 +59,8 @@ static void read_options(int argc, char **argv, struct part_options *o)
 			o->megabytes = (uint32_t)strtoul(optarg, NULL, 10);
 		else if (option == 'o')
 			o->only = optarg;
+		else if (option == 'n')
+			o->count = (uint32_t)strtoul(optarg, NULL, 10);
 		else
 			die("see the head of bench/seeds/main.c");
 	}
@@ -74,6 +80,8 @@ int main(int argc, char **argv)
 	if (!o.dir)
 		o.dir = "/tmp";
 	read_options(argc, argv, &o);
+	if (!o.claims)
+		machine_print();
 	pin_to(0);
 	for (uint32_t i = 0; i < PARTS; i++) {
 		if (optind < argc && strcmp(argv[optind], parts[i].name))

@@ -8,6 +8,7 @@
 
 struct part_options {
 	uint32_t rounds;
+	uint32_t count;     /* of requests, to be looked at by a tool that counts; 0: measure */
 	bool claims;        /* print goals (claims.h) instead of a table */
 	const char *dir;    /* for files that are to lie on a real file system */
 	const char *memory; /* for those that are to lie in memory: a tmpfs */
