@@ -260,7 +260,6 @@ static void make_guest(struct run *r, bool log)
 /* ---- what the queue asks of the ring ---- */
 
 /* The linker's names: calls of the library come to __wrap_, and __real_ is what was called. */
-/* NOLINTBEGIN(bugprone-reserved-identifier,cert-dcl37-c,cert-dcl51-cpp) */
 int32_t __real_vqb_device_take(struct vqb_device *dev, struct vqb_chain *chain, uint32_t max,
 			       struct vqb_piece *piece, uint32_t room, uint32_t *taken,
 			       struct vqb_need *need);
@@ -365,7 +364,6 @@ int32_t __wrap_vqb_device_put(struct vqb_device *dev, struct vqb_ticket ticket, 
 	now->outs--;
 	return VQB_OK;
 }
-/* NOLINTEND(bugprone-reserved-identifier,cert-dcl37-c,cert-dcl51-cpp) */
 
 /* ---- what it asks of the backend ---- */
 
@@ -865,13 +863,15 @@ static void check_log(const struct run *r)
 static void finish(struct run *r, bool with_reset)
 {
 	r->calls = 0;
+	/* Entries of the used ring are logged when they are shown, and after a reset none is. */
+	vqb_device_publish(r->dev);
 	if (with_reset)
 		end_life(r);
 	bring_to_a_standstill(r);
 	vqb_device_publish(r->dev);
 	look(r);
-	check_counters(r);
 	check_log(r);
+	check_counters(r);
 	for (unsigned i = 0; i < REGIONS; i++) {
 		free(r->area[i].memory);
 		free(r->area[i].copy);

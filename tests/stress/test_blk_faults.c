@@ -966,6 +966,7 @@ static void run_threads(struct test *t)
 		fail_msg("%s", atomic_load(&t->fault));
 }
 
+/* Shows: BLK-ANY-06 BLK-DEV-05 BLK-DEV-14 BLK-DEV-31 K30 K37 */
 static void run(void **state)
 {
 	struct test *t = memory(sizeof(*t));
