@@ -85,6 +85,7 @@ struct run {
 	const struct vqb_io *io[MAX_IOS]; /* in the backend */
 	uint32_t ios;
 	bool plugged, late;
+	bool ringless;      /* all that the queue still has is of an earlier life */
 	uint64_t highest;   /* capacity since nothing was under way */
 	bool through, back; /* modes that the cache was in since then */
 	uint64_t accepted;
@@ -416,6 +417,7 @@ static int32_t spy_submit(struct vqb_backend *backend, struct vqb_io *io)
 
 	called();
 	look(r);
+	FUZZ_CHECK(!r->ringless);
 	check_io(r, io);
 	status = vqb_backend_submit(r->faulty, io);
 	if (status == VQB_E_NOSPC)
@@ -502,9 +504,9 @@ static void make_backend(struct run *r, struct fuzz_input *c)
 		!vqb_backend_fault_init(mem, vqb_backend_fault_size(&fault), &fault, &r->faulty));
 	r->spy = (struct vqb_backend){ .struct_size = sizeof(r->spy), .ops = &spy_ops };
 	r->spy.caps = r->faulty->caps;
-	r->spy.caps.max_transfer = 512 * (8 + fuzz_below(c, 9));
+	r->spy.caps.max_transfer = 512 * (3 + fuzz_below(c, 14));
 	r->spy.caps.max_pieces = 1 + fuzz_below(c, 40);
-	r->spy.caps.max_range = 512 * (8 + fuzz_below(c, 60));
+	r->spy.caps.max_range = 512 * (4 + fuzz_below(c, 60));
 }
 
 /* ---- the disk and its queue ---- */
@@ -614,7 +616,7 @@ static uint64_t pick(struct fuzz_input *in)
 	uint32_t how = fuzz_u8(in), region = how % 8;
 
 	if (region >= REGIONS)
-		return how & 0x80 ? fuzz_u64(in) : HEADER_AT + fuzz_u16(in) % 0x1800;
+		return how & 0x80 ? fuzz_u64(in) : UINT64_C(0x1800) + fuzz_u16(in) % 0x1800;
 	if (how & 0x80)
 		return region_at[region].addr + region_at[region].len - fuzz_u8(in);
 	return region_at[region].addr + fuzz_u16(in) % region_at[region].len;
@@ -761,7 +763,7 @@ static void end_life(struct run *r)
 	for (uint32_t i = 0; i < RING; i++)
 		r->lent[i].out = false;
 	r->outs = 0;
-	r->late = true;
+	r->late = r->ringless = true;
 }
 
 static void reset(struct run *r)
@@ -780,6 +782,7 @@ static void reset(struct run *r)
 		guest_poke(r, at, 0, 1);
 	r->offered = r->taken = 0;
 	FUZZ_CHECK(!vqb_device_reset(r->dev, &r->ring));
+	r->ringless = false;
 	accept(r, how & 8 ? fuzz_u32(&r->in) : 0);
 }
 

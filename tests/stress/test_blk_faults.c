@@ -587,8 +587,17 @@ static void be_late(struct queue *q)
 	expect(q, !vqb_backend_poll(q->backend), "an io was in the backend");
 }
 
+static uint64_t submissions_of(const struct queue *q)
+{
+	struct vqb_blk_queue_counters c;
+
+	vqb_blk_queue_read_counters(q->queue, &c);
+	return c.submissions;
+}
+
 static void be_reset(struct queue *q)
 {
+	uint64_t submissions = submissions_of(q);
 	uint8_t status[SLOTS];
 
 	expect(q, !vqb_device_reset(q->dev, NULL), "the device's reset was refused");
@@ -598,6 +607,7 @@ static void be_reset(struct queue *q)
 	quiet(q);
 	expect(q, !memcmp(status, q->guest + STATUS_AT, SLOTS),
 	       "a status was written after the reset");
+	expect(q, submissions == submissions_of(q), "an io was begun after the reset");
 	atomic_store(&q->stop, false);
 	sem_post(&q->stopped);
 	wait_for(q, &q->resumed);
