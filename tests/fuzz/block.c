@@ -14,6 +14,7 @@
 #include <vqblk/blk_device.h>
 
 #include "fuzz.h"
+#include "lib/block/blk_queue.h" /* whose request an io is */
 
 enum {
 	CONFIG = 32,
@@ -55,7 +56,7 @@ struct area {
 
 /* A chain that is out. */
 struct lent {
-	bool out, sound;
+	bool out, sound, sent;
 	struct vqb_ticket ticket;
 	uint64_t writable;
 	const uint8_t *status; /* its last writable byte */
@@ -82,10 +83,11 @@ struct run {
 	uint32_t taken; /* since the ring's life began: the available index that was reached */
 	uint32_t calls;
 	uint32_t offered, slot;
+	uint64_t end;                     /* of the request before, so that there are neighbours */
 	const struct vqb_io *io[MAX_IOS]; /* in the backend */
 	uint32_t ios;
 	bool plugged, late;
-	bool ringless;      /* all that the queue still has is of an earlier life */
+	uint32_t newest;    /* ticket that has reached the backend */
 	uint64_t highest;   /* capacity since nothing was under way */
 	bool through, back; /* modes that the cache was in since then */
 	uint64_t accepted;
@@ -281,6 +283,7 @@ static void lend(const struct vqb_chain *chain)
 
 	FUZZ_CHECK(!l->out && chain->readable + chain->writable <= MAX_PIECES);
 	l->out = true;
+	l->sent = false;
 	l->ticket = chain->ticket;
 	l->writable = chain->status ? 0 : chain->write_bytes;
 	l->sound = !chain->status && chain->read_bytes >= 16 && chain->write_bytes >= 1;
@@ -410,6 +413,38 @@ static void check_io(struct run *r, const struct vqb_io *io)
 		FUZZ_CHECK(!io->pieces && io->bytes <= r->spy.caps.max_range);
 }
 
+/*
+ * The io's request has reached the backend. It is of this life; and for the first time only in the
+ * order of the ring, but for what a coalescer may sort.
+ */
+static void note(struct run *r, const struct vqb_io *io)
+{
+	struct lent *l = lent_by(((const struct blk_request *)io)->ticket);
+	uint32_t seq = l->ticket.seq;
+
+	if (l->sent)
+		return;
+	l->sent = true;
+	if (!r->coalescer || io->op > VQB_BLK_OUT) {
+		FUZZ_CHECK(seq > r->newest);
+		for (unsigned i = 0; i < RING; i++)
+			FUZZ_CHECK(!r->lent[i].out || r->lent[i].sent ||
+				   r->lent[i].ticket.seq > seq);
+	}
+	if (seq > r->newest)
+		r->newest = seq;
+}
+
+static void note_all(struct run *r, const struct vqb_io *io)
+{
+	const struct vqb_io *member = vqb_coalescer_member(io);
+
+	if (member == io)
+		note(r, io);
+	for (; member != io && member; member = member->next)
+		note(r, member);
+}
+
 static int32_t spy_submit(struct vqb_backend *backend, struct vqb_io *io)
 {
 	struct run *r = (struct run *)backend;
@@ -417,7 +452,6 @@ static int32_t spy_submit(struct vqb_backend *backend, struct vqb_io *io)
 
 	called();
 	look(r);
-	FUZZ_CHECK(!r->ringless);
 	check_io(r, io);
 	status = vqb_backend_submit(r->faulty, io);
 	if (status == VQB_E_NOSPC)
@@ -425,6 +459,7 @@ static int32_t spy_submit(struct vqb_backend *backend, struct vqb_io *io)
 	if (status)
 		return status;
 	FUZZ_CHECK(r->ios < MAX_IOS);
+	note_all(r, io);
 	r->io[r->ios++] = io;
 	r->count.submissions++;
 	r->count.read_submissions += io->op == VQB_BLK_IN;
@@ -505,7 +540,7 @@ static void make_backend(struct run *r, struct fuzz_input *c)
 	r->spy = (struct vqb_backend){ .struct_size = sizeof(r->spy), .ops = &spy_ops };
 	r->spy.caps = r->faulty->caps;
 	r->spy.caps.max_transfer = 512 * (3 + fuzz_below(c, 14));
-	r->spy.caps.max_pieces = 1 + fuzz_below(c, 40);
+	r->spy.caps.max_pieces = 1 + fuzz_below(c, 12);
 	r->spy.caps.max_range = 512 * (4 + fuzz_below(c, 60));
 }
 
@@ -688,9 +723,11 @@ static void ask(struct run *r)
 	if (r->lent[head].out && how < 250)
 		return;
 	type = ask_type(r);
-	sector = fuzz_below(&r->in, SECTORS + 2);
+	sector = fuzz_u8(&r->in);
+	sector = sector & 0x80 ? r->end : sector % (SECTORS + 2);
 	data = how & 0x40 ? pick(&r->in) : region_at[NEXT].addr + 16 * (how & 0x1f);
 	bytes = 512 * (fuzz_u8(&r->in) % 6);
+	r->end = sector + bytes / 512;
 	if (type >= VQB_BLK_DISCARD && type <= VQB_BLK_SECURE_ERASE)
 		bytes = write_ranges(r, data);
 	else if (type == VQB_BLK_GET_ID)
@@ -763,7 +800,7 @@ static void end_life(struct run *r)
 	for (uint32_t i = 0; i < RING; i++)
 		r->lent[i].out = false;
 	r->outs = 0;
-	r->late = r->ringless = true;
+	r->late = true;
 }
 
 static void reset(struct run *r)
@@ -782,7 +819,6 @@ static void reset(struct run *r)
 		guest_poke(r, at, 0, 1);
 	r->offered = r->taken = 0;
 	FUZZ_CHECK(!vqb_device_reset(r->dev, &r->ring));
-	r->ringless = false;
 	accept(r, how & 8 ? fuzz_u32(&r->in) : 0);
 }
 

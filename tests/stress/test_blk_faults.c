@@ -55,6 +55,7 @@ enum {
 	SLOTS = 40,  /* requests out, at most */
 	LONGEST = 8, /* sectors of one read or write */
 	RANGES = 3,
+	MAX_RANGE = 512 * 5, /* bytes of one io; they may have more */
 	MAYBES = 12,
 	DATA_AT = 8192, /* in guest memory, behind the ring */
 	SLOT_BYTES = 512 * LONGEST,
@@ -762,13 +763,19 @@ static void open_faults(struct queue *q)
 		config.rate[VQB_FAULT_ERROR] = config.rate[VQB_FAULT_RAGGED] = 5 * PER_CENT;
 	bytes = vqb_backend_fault_size(&config);
 	check(vqb_backend_fault_init(object(q, bytes), bytes, &config, &q->backend));
+	/* So that a range takes several steps. */
+	q->backend->caps.max_range = MAX_RANGE;
 }
 
 static void make_device(struct test *t, const struct vqb_backend_caps *caps)
 {
 	struct vqb_blk_limits limits = { .struct_size = sizeof(limits),
 					 .capacity = DISK / 512,
-					 .queues = QUEUES };
+					 .queues = QUEUES,
+					 .discard_sectors = 64,
+					 .discard_ranges = RANGES,
+					 .zeroes_sectors = 64,
+					 .zeroes_ranges = RANGES };
 	struct vqb_blk_device_config config = { .struct_size = sizeof(config),
 						.features = TYPES | EVENTS | IN_ORDER,
 						.limits = &limits,
