@@ -15,7 +15,7 @@
 #define BIT(name) VQB_FEATURE(VQB_BLK_F_##name)
 
 enum {
-	ROUNDS = 250,
+	ROUNDS = 120,
 	BATCHES = 4,
 	BATCH = 24,
 	ALL = BATCHES * BATCH,
