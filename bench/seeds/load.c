@@ -172,7 +172,7 @@ double load_round(struct load_pair *pair, uint32_t round, struct load_figures f[
 	for (uint32_t i = 0; i < 2; i++) {
 		uint32_t which = (i + round) & 1;
 
-		f[which] = load_slice(&pair->load[which], SLICE_MS);
+		f[which] = load_slice(&pair->load[which], pair->sleeps ? LONG_SLICE_MS : SLICE_MS);
 		if (pair->sleeps)
 			f[which].ns = f[which].all_ns;
 	}

@@ -124,7 +124,12 @@ static void claim_worst(const struct cell *cell)
 
 		if (cell[i].gain.median < cell[worst].gain.median)
 			worst = i;
-		met = met && cell[i].gain.high >= goal && !wide;
+		if (cell[i].gain.high >= goal && !wide)
+			continue;
+		met = false;
+		fprintf(stderr, "bench-seeds: %s: %.3f (%.3f-%.3f)%s\n", columns[i].name,
+			cell[i].gain.median, cell[i].gain.low, cell[i].gain.high,
+			wide ? ": too wide to tell" : "");
 	}
 	claim_print_judged("block.merge_worst_column", goal, HIGHER, cell[worst].gain, met);
 }

@@ -43,7 +43,7 @@
  *
  * With a coalescer, reads or writes that are neighbours go to the backend as one; what was
  * collected goes out before a request of another kind, and at the end of every call. While there are
- * none, up to seven of eight requests are spared the search; one that follows on the one before, or
+ * none, up to 15 of 16 requests are spared the search; one that follows on the one before, or
  * precedes it, ends that.
  *
  * Where the ring's memory map has a log of dirty pages, it is told of data and status.

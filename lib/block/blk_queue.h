@@ -32,7 +32,7 @@
 enum { BLK_BATCH = 32 }; /* chains taken at a time */
 
 /* So many in a row of which none could be joined show that it isn't worth while: so many don't try. */
-enum { BLK_DRY = 8 * BLK_BATCH, BLK_PAST = 7 * BLK_BATCH };
+enum { BLK_DRY = 8 * BLK_BATCH, BLK_PAST = 15 * BLK_BATCH };
 
 /* A range as it was copied out of guest memory. */
 struct blk_range {

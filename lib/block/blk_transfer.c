@@ -332,7 +332,8 @@ static int place(struct vqb_blk_queue *queue, struct vqb_io *io)
 {
 	if (queue->coalescer && io->op <= VQB_BLK_OUT && !goes_past(queue, io))
 		return !collect(queue, io);
-	blk_let_go(queue);
+	if (queue->collected)
+		blk_let_go(queue);
 	return !queue->ready.first && !is_blocked(queue, io) && try_submit(queue, io);
 }
 

@@ -5,7 +5,7 @@
 
 #include "blk_bench.h"
 
-enum { DRY = 256, PAST = 224 }; /* as in blk_queue.h */
+enum { DRY = 256, PAST = 480 }; /* as in blk_queue.h */
 
 /* Request `r`, which has come back, once more, at another sector. */
 static inline void dry_again(struct bench *b, unsigned r, uint64_t sector)
