@@ -6,11 +6,12 @@
  * which may be as before or as written.
  *
  * Requests of one batch don't overlap and many are neighbours; the next batch is asked when all are
- * back.
+ * back. VQB_SEED and VQB_LONG: length.h.
  */
 #include <vqblk/backend_fault.h>
 
 #include "blk_bench.h"
+#include "length.h"
 
 #define BIT(name) VQB_FEATURE(VQB_BLK_F_##name)
 
@@ -231,9 +232,9 @@ static void compare(uint64_t fault_seed, const struct played *with, const struct
 static void test_merging_changes_neither_statuses_nor_data(void **state)
 {
 	static struct played with, without;
-	uint64_t merges = 0, retries = 0, partial = 0;
+	uint64_t merges = 0, retries = 0, partial = 0, rounds = length_of(ROUNDS);
 
-	for (uint64_t round = 0; round < ROUNDS; round++) {
+	for (uint64_t round = length_seed(1); round < length_seed(1) + rounds; round++) {
 		seed = round;
 		for (unsigned i = 0; i < ALL; i += BATCH)
 			plan_batch(plan + i);
@@ -247,9 +248,9 @@ static void test_merging_changes_neither_statuses_nor_data(void **state)
 		partial += with.partial;
 	}
 	/* That is what it was about. */
-	assert_true(merges > ROUNDS * 10);
-	assert_true(retries > ROUNDS);
-	assert_true(partial > ROUNDS);
+	assert_true(merges > rounds * 10);
+	assert_true(retries > rounds);
+	assert_true(partial > rounds);
 	print_message("%u merges, %u retries, %u partial\n", (unsigned)merges, (unsigned)retries,
 		      (unsigned)partial);
 }

@@ -36,6 +36,7 @@
 #include <vqblk/host/threads.h>
 #include <vqblk/host/uring.h>
 
+#include "length.h"
 #include "random.h"
 #include "unit.h"
 
@@ -990,7 +991,7 @@ static void run(void **state)
 	int32_t status = VQB_OK;
 
 	t->mode = *state;
-	t->requests = getenv("VQB_LONG") ? 20 * REQUESTS : REQUESTS;
+	t->requests = length_is_set("VQB_LONG") ? 20 * REQUESTS : REQUESTS;
 	open_store(t);
 	for (unsigned i = 0; i < QUEUES; i++) {
 		t->queue[i].test = t;
@@ -1031,9 +1032,8 @@ int main(void)
 {
 	enum { COUNT = sizeof(modes) / sizeof(modes[0]) };
 	struct CMUnitTest tests[COUNT] = { { 0 } };
-	const char *text = getenv("VQB_SEED");
 
-	seed = text ? strtoull(text, NULL, 0) : 1;
+	seed = length_seed(1);
 	for (unsigned i = 0; i < COUNT; i++) {
 		tests[i].name = modes[i].name;
 		tests[i].test_func = run;
