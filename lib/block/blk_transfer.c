@@ -117,6 +117,7 @@ static void finish(struct vqb_blk_queue *queue, struct blk_request *request)
 		log_read(queue, io);
 	if (VQB_UNLIKELY(vqb_device_holds(queue->ring, request->ticket))) {
 		queue->counters.late++;
+		queue->counters.partial += io->result > 0 && (uint64_t)io->result < io->bytes;
 		free_request(queue, request);
 		return;
 	}
