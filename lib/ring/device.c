@@ -162,9 +162,32 @@ static void log_written(struct vqb_device *dev, const void *at, size_t bytes)
 	dirty_mark(&dev->dirty, dev->map.memory, at, bytes);
 }
 
-/* Forgets the ring and everything that was taken from it. */
+/* Positions of the used ring, as `order` has them. */
+static struct positions positions(const struct vqb_device *dev, uint32_t from, uint32_t to)
+{
+	return (struct positions){
+		.head = dev->order, .mask = dev->end.mask, .from = from, .to = to
+	};
+}
+
+/* The entries at these positions, which may go round the end of the ring. */
+static void log_used(struct vqb_device *dev, struct positions p)
+{
+	uint32_t at = p.from & p.mask, n = p.to - p.from, to_end = p.mask + 1 - at;
+	uint32_t first = n < to_end ? n : to_end;
+
+	log_written(dev, &dev->used[at], first * sizeof(struct used_elem));
+	log_written(dev, dev->used, (n - first) * sizeof(struct used_elem));
+}
+
+/*
+ * Forgets the ring and everything that was taken from it. What was put and not exposed has been
+ * written, though, and so it is logged.
+ */
 static void let_go(struct vqb_device *dev)
 {
+	if (dev->end.mode & MODE_LOG && dev->end.exposed != dev->end.next)
+		log_used(dev, positions(dev, dev->end.exposed, dev->end.next));
 	stop(dev, VQB_E_INVALID);
 	for (uint32_t i = 0; i < dev->max_size; i++) {
 		dev->lent[i].sequence = 0;
@@ -568,14 +591,6 @@ VQB_INLINE void write_used(struct vqb_device *dev, uint32_t at, uint32_t head, u
 	store32(&elem->len, written, mode);
 }
 
-/* Positions of the used ring, as `order` has them. */
-static struct positions positions(const struct vqb_device *dev, uint32_t from, uint32_t to)
-{
-	return (struct positions){
-		.head = dev->order, .mask = dev->end.mask, .from = from, .to = to
-	};
-}
-
 /* The driver doesn't see it before expose, and in order not before all that was taken earlier. */
 static VQB_COLD void put_held(struct vqb_device *dev, uint32_t head, uint32_t written)
 {
@@ -673,16 +688,6 @@ static void flush_used(const struct vqb_device *dev)
 	const struct end *e = &dev->end;
 
 	end_flush_own(e, sizeof(struct used_elem), e->exposed, e->next);
-}
-
-/* The entries at these positions, which may go round the end of the ring. */
-static void log_used(struct vqb_device *dev, struct positions p)
-{
-	uint32_t at = p.from & p.mask, n = p.to - p.from, to_end = p.mask + 1 - at;
-	uint32_t first = n < to_end ? n : to_end;
-
-	log_written(dev, &dev->used[at], first * sizeof(struct used_elem));
-	log_written(dev, dev->used, (n - first) * sizeof(struct used_elem));
 }
 
 /*

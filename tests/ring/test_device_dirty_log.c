@@ -209,6 +209,24 @@ static void test_whole_used_ring_is_logged_where_a_device_starts(void **state)
 	assert_int_equal(calls, 3);
 }
 
+/* They were written at put, and nobody will show them: the copy has to have them all the same. */
+static void test_entries_that_a_reset_keeps_back_are_logged(void **state)
+{
+	struct bench *b = open_logged(state, 4, VQB_FEATURE(VQB_F_VERSION_1));
+
+	take_writable(b, 2);
+	driver_wrote(b);
+	bench_put(b, b->chain[0].ticket, 8);
+	bench_put(b, b->chain[1].ticket, 8);
+	calls = 0;
+	assert_int_equal(vqb_device_reset(b->dev, NULL), VQB_OK);
+	assert_int_equal(calls, 1);
+	assert_call(0, slot_at(b, 0), 16);
+	assert_copy_is_good(b);
+	assert_int_equal(vqb_device_reset(b->dev, NULL), VQB_OK);
+	assert_int_equal(calls, 1);
+}
+
 static void run_at_random(void **state, uint64_t features, int tracked)
 {
 	static uint64_t area[VQB_TRACKING_BYTES(8) / 8];
@@ -516,6 +534,7 @@ int main(void)
 		bench_test(test_event_word_is_logged_when_it_is_stored),
 		bench_test(test_flags_are_logged_when_they_are_stored),
 		bench_test(test_whole_used_ring_is_logged_where_a_device_starts),
+		bench_test(test_entries_that_a_reset_keeps_back_are_logged),
 		bench_test(test_copy_of_a_ring_in_use_is_good),
 		bench_test(test_copy_of_a_ring_in_order_is_good),
 		bench_test(test_copy_of_a_tracked_ring_is_good),
