@@ -8,14 +8,17 @@
  * hands it out, exactly once, with `result` set; in any order, and never from within submit. Its
  * pieces stay as they are until then.
  *
- *   struct vqb_io io = { .op = VQB_BLK_IN, .pieces = 1, .piece = &piece, .bytes = 4096 };
+ *   struct vqb_io read = { .op = VQB_BLK_IN, .pieces = 1, .piece = &piece, .bytes = 4096 };
  *   vqb_backend_plug(backend);
- *   status = vqb_backend_submit(backend, &io);      more of them ...
+ *   status = vqb_backend_submit(backend, &read);    more of them ...
  *   vqb_backend_unplug(backend);                    now they start, at the latest
  *   for (io = vqb_backend_poll(backend); io; io = next) {
  *           next = io->next;
  *           finish(io, io->result);
  *   }
+ *
+ * Names of operations, VQB_BLK_IN and the others, are in blk.h, which this header leaves to you to
+ * include.
  *
  * Partial transfers: a result smaller than `bytes` is no error. What was done counts in whole units
  * of caps.alignment, and the device submits the rest ahead of what waits; less than one such unit,
