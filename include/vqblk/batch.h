@@ -24,6 +24,9 @@
  * remembers is who has to be published. So a queue may be published, reset or used in any other way
  * in between; but it must live until the batch is ended.
  *
+ * It is for those who serve their rings themselves: a vqb_blk_queue puts and publishes, and a
+ * vqb_blk_driver reaps, on its own ring without it, and nobody else may there.
+ *
  * One thread at a time, the one of all queues in it.
  */
 #ifndef VQBLK_BATCH_H
