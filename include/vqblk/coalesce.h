@@ -12,7 +12,7 @@
  *           if (status == VQB_E_BUSY) it has to wait, and so has what comes after it
  *   submit_all(vqb_coalescer_flush(c));        at the end, and before a flush
  *
- *   for each io that the backend is done with, `result` set:
+ *   for each io that the backend is done with, `result` set (of a list, look at its `next` before):
  *           vqb_coalescer_done(c, io, &done, &retry);
  *   requests on `done` are finished; those on `retry` are submitted again, before others
  *
@@ -48,9 +48,9 @@ struct vqb_coalescer_config {
 	uint32_t requests;    /* most in a batch: 1 to 1024; 0: 32 */
 	uint32_t joins;       /* joined submissions that may be out: to 32767; 0: as requests */
 	uint32_t pieces;      /* room for their piece lists, in all; 0: nothing is joined */
-	uint32_t max_pieces;  /* of one joined submission: the backend's */
+	uint32_t max_pieces;  /* of one joined submission, from 1: the backend's */
 	uint32_t zero;
-	uint64_t max_transfer; /* bytes of one joined submission: the backend's */
+	uint64_t max_transfer; /* bytes of one joined submission, from 1: the backend's */
 };
 
 /* Memory of a coalescer, for static allocation; requests and joins not 0. */
@@ -81,7 +81,8 @@ VQB_API int32_t vqb_coalescer_init(void *mem, size_t bytes,
  * VQB_OK: it is the coalescer's, until flush hands it out, alone or within a joined submission.
  * VQB_E_NOSPC: the batch is full, or of another direction or other flags: flush, then add again.
  * VQB_E_BUSY: it overlaps a joined submission that is not done: add it again after that.
- * VQB_E_INVALID: neither IN nor OUT, no bytes, or its end is past 2^64; nothing was kept.
+ * VQB_E_INVALID: neither IN nor OUT, no bytes, or its end is past 2^64; nothing was kept. That
+ * `bytes` is what the pieces have in all, and that the io is not in here yet, is taken on trust.
  * Cost: constant; where it lies between the first and the last byte of those that are out, a compare
  * for each of them.
  */
