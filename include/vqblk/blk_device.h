@@ -97,6 +97,7 @@ VQB_API size_t vqb_blk_device_size(void);
  * Makes a blk device in `mem`, which must be aligned to 64, hold `bytes` bytes and outlive its
  * queues; there is nothing to destroy. Only features whose limits say something are offered:
  * SIZE_MAX, SEG_MAX and TOPOLOGY where a number is given, MQ where there is more than one queue.
+ * BLK_SIZE is offered, wanted or not, where the block is not 512 bytes.
  *
  * Calls that change it (accept, reset, write_config, resize) are made by one thread at a time. The
  * others, and all queues, may run meanwhile.
@@ -149,8 +150,10 @@ VQB_API uint64_t vqb_blk_device_capacity(const struct vqb_blk_device *dev);
  * Another capacity, in sectors, while queues run. Afterwards raise a configuration change
  * notification, if the generation is another one.
  *
- * To grow, let all backends grow first. To shrink, let the store shrink only after each queue has
- * been quiet (vqb_blk_queue_quiesce): requests that were checked before are still carried out.
+ * A queue never goes past the `caps.bytes` of its backend: where the capacity is more, requests
+ * beyond get IOERR, and nothing else says so. To grow, let all backends grow first. To shrink, let
+ * the store shrink only after each queue has been quiet (vqb_blk_queue_quiesce): requests that were
+ * checked before are still carried out.
  *
  * VQB_OK. VQB_E_INVALID: more than 2^64 bytes; nothing has changed.
  */
@@ -207,7 +210,9 @@ VQB_API size_t vqb_blk_queue_size(const struct vqb_blk_queue_config *config);
  * VQB_E_INVALID: a size or alignment; fewer pieces than the longest request that is offered
  *   takes; or a backend that is incomplete, is smaller than the capacity, can't write though RO is
  *   not offered, can't do another thing that is offered, wants an alignment above the block size,
- *   or ranges that are offered shorter than a block.
+ *   or ranges that are offered shorter than a block; or features that vqb_blk_features_check
+ *   refuses; or no device, ring or backend. What vqb_blk_queue_size answers 0 to is a number of
+ *   the configuration, and vqb_backend_check tells whether a backend is complete.
  * VQB_E_TOOBIG: `bytes` is less than vqb_blk_queue_size. Cost: O(requests).
  */
 VQB_API int32_t vqb_blk_queue_init(void *mem, size_t bytes,
