@@ -178,8 +178,9 @@ struct vqb_done {
  * Takes back up to `max` completed requests into `done` and returns how many, each exactly once,
  * in the device's order. 0: none now, or no ring, or BROKEN (ask vqb_driver_state).
  * Looks at the device's index once per call at most, and only when what it saw before is used up:
- * call again after `max`. After fewer, the next arm or turn says whether there are more. With EVENT_IDX nothing is asked for by reaping: arm, turn or postpone before each
- * sleep. Cost: O(requests), no fence.
+ * call again after `max`. After fewer, the next arm or turn says whether there are more. With
+ * EVENT_IDX nothing is asked for by reaping: arm, turn or postpone before each sleep.
+ * Cost: O(requests), no fence.
  */
 VQB_API uint32_t vqb_driver_reap(struct vqb_driver *drv, struct vqb_done *done, uint32_t max);
 

@@ -160,8 +160,8 @@ enum vqb_feature {
 /*
  * Of these, what to offer and to accept unless there is a reason for more: IN_ORDER binds the
  * device, ORDER_PLATFORM costs stronger barriers, NOTIFICATION_DATA and RING_RESET need a
- * transport that carries them, and ACCESS_PLATFORM says that addresses are translated. A driver should add ORDER_PLATFORM to what it wants: a device that offers it has a
- * reason.
+ * transport that carries them, and ACCESS_PLATFORM says that addresses are translated. A driver
+ * should add ORDER_PLATFORM to what it wants: a device that offers it has a reason.
  */
 #define VQB_RING_DEFAULTS                                                                          \
 	(VQB_FEATURE(VQB_F_INDIRECT_DESC) | VQB_FEATURE(VQB_F_EVENT_IDX) |                         \
