@@ -10,7 +10,8 @@
  *   size_t bytes = vqb_uring_size(&config);
  *   status = vqb_uring_init(aligned_alloc(64, bytes), bytes, &config, &backend);
  *   if (status == VQB_E_UNSUPP)
- *           ... no io_uring here: vqb_file_backend_init does the same, one io at a time
+ *           ... no io_uring here: the backends of threads.h, or of file.h, one io at a time, do the
+ *           same; neither takes an image that was opened `direct`, so open it again without
  *   ... use; then, with the queue quiesced:
  *   vqb_uring_close(backend);
  *   status = vqb_file_close(file);
