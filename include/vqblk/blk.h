@@ -217,7 +217,8 @@ VQB_API uint32_t vqb_blk_ring_segments(uint32_t size);
  * is read, go round with the transport's generation count. `ring_size` is the size of the rings,
  * 0 if not known yet: out->segments is what fits into one.
  *
- * VQB_OK. VQB_E_INVALID: the space is too short for a field of `features`, or the block size is
+ * VQB_OK: all of *out is set, struct_size too; it need not be before.
+ * VQB_E_INVALID: the space is too short for a field of `features`, or the block size is
  * none (no power of two, or less than 512), or parameters are wrong. VQB_E_TOOBIG: no read or
  * write fits into such a ring. *out is then undefined.
  */

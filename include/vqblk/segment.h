@@ -163,8 +163,9 @@ struct vqb_blk_shape {
  * rounded down to blocks, alignments up to them. Offer DISCARD, WRITE_ZEROES and SECURE_ERASE where
  * discard_sectors, zeroes_sectors and erase_sectors say something.
  *
- * VQB_OK. VQB_E_INVALID: NULL, struct_size, a number above that is none, or caps.alignment is above
- * the block size. VQB_E_TOOBIG: no read or write fits into such a ring, or a block not into the
+ * VQB_OK: all of *out is set, struct_size and capacity (whole blocks of caps.bytes) too.
+ * VQB_E_INVALID: NULL, struct_size, a number above that is none, or caps.alignment is above the
+ * block size. VQB_E_TOOBIG: no read or write fits into such a ring, or a block not into the
  * backend's max_transfer. Cost: constant.
  */
 VQB_API int32_t vqb_blk_limits_announce(const struct vqb_backend_caps *caps,
