@@ -1,14 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/*
- * bench-block: what do the block primitives cost, without any ring, and the whole device on one?
- *
- *   bench-block [PART]            the tables, or one of them
- *   bench-block [PART] --claims   a line for each goal (common/claims.h)
- *        [--rounds ROUNDS]        over so many (15)
- *   bench-block -c REQUEST,RING,BATCH,COALESCER,COUNT
- *       runs COUNT requests of one kind on the device, for a tool that counts instructions
- *       (bench/block/instructions)
- */
+/* bench-block: what do the block primitives cost, without any ring? And a whole device? */
 #include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -28,10 +19,17 @@ static const struct {
 
 enum { PARTS = sizeof(parts) / sizeof(parts[0]), ROUNDS = 15, MAX_ROUNDS = 101 };
 
+static const char usage[] =
+	"bench-block [PART]            the tables, or one of them: coalesce, device, map\n"
+	"bench-block [PART] --claims   a line for each goal\n"
+	"     [--rounds ROUNDS]        over so many (15)\n"
+	"bench-block -c CASE           for bench/block/instructions\n";
+
 int main(int argc, char **argv)
 {
 	static const struct option options[] = { { "claims", no_argument, NULL, 'C' },
 						 { "rounds", required_argument, NULL, 'r' },
+						 { "help", no_argument, NULL, 'h' },
 						 { NULL, 0, NULL, 0 } };
 	uint32_t rounds = ROUNDS, ran = 0;
 	bool claims = false;
@@ -44,8 +42,10 @@ int main(int argc, char **argv)
 			return device_count(optarg), 0;
 		else if (option == 'r')
 			rounds = (uint32_t)strtoul(optarg, NULL, 10);
+		else if (option == 'h')
+			return fputs(usage, stdout), 0;
 		else
-			die("see the head of bench/block/main.c");
+			return 1;
 	}
 	if (!rounds || rounds > MAX_ROUNDS)
 		die("--rounds takes 1 to 101");

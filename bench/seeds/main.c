@@ -1,20 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * bench-seeds: what are the ways of moving requests in numbers worth, on a whole device and a real
- * file?
- *
- *   bench-seeds [PART]            the tables, or one of them
- *   bench-seeds [PART] --claims   a line for each goal (common/claims.h)
- *        [--rounds ROUNDS]        over so many (15, for goals 41)
- *        [--dir DIR]              where a real file goes ($TMPDIR, or /tmp)
- *        [--memory DIR]           where one in memory goes (/dev/shm)
- *        [--megabytes SIZE]       of a file (256)
- *        [--only TEXT]            of merge, only rows whose name has it
- *   bench-seeds plug --count REQUESTS
- *        only runs so many, without plug and then with, and says what system calls the backend has
- *        counted: to be checked with strace -f -c -e trace=io_uring_enter
- *
- * Files have no name while they are used, so nothing is left of them.
+ * file? Files have no name while they are used, so nothing is left of them.
  */
 #include <getopt.h>
 #include <stdio.h>
@@ -34,6 +21,18 @@ static const struct {
 
 enum { PARTS = sizeof(parts) / sizeof(parts[0]), ROUNDS = 15, CLAIM_ROUNDS = 41, MAX_ROUNDS = 101 };
 
+static const char usage[] =
+	"bench-seeds [PART]            the tables, or one of them: plug, merge\n"
+	"bench-seeds [PART] --claims   a line for each goal\n"
+	"     [--rounds ROUNDS]        over so many (15, for goals 41)\n"
+	"     [--dir DIR]              where a real file goes ($TMPDIR, or /tmp)\n"
+	"     [--memory DIR]           where one in memory goes (/dev/shm)\n"
+	"     [--megabytes SIZE]       of a file (256)\n"
+	"     [--only TEXT]            of merge, only rows whose name has it\n"
+	"bench-seeds plug --count REQUESTS\n"
+	"     only runs so many, without plug and then with, and says what system calls the backend\n"
+	"     has counted: to be checked with strace -f -c -e trace=io_uring_enter\n";
+
 static void read_options(int argc, char **argv, struct part_options *o)
 {
 	static const struct option options[] = { { "claims", no_argument, NULL, 'c' },
@@ -43,6 +42,7 @@ static void read_options(int argc, char **argv, struct part_options *o)
 						 { "megabytes", required_argument, NULL, 's' },
 						 { "only", required_argument, NULL, 'o' },
 						 { "count", required_argument, NULL, 'n' },
+						 { "help", no_argument, NULL, 'h' },
 						 { NULL, 0, NULL, 0 } };
 	int option;
 
@@ -61,8 +61,10 @@ static void read_options(int argc, char **argv, struct part_options *o)
 			o->only = optarg;
 		else if (option == 'n')
 			o->count = (uint32_t)strtoul(optarg, NULL, 10);
+		else if (option == 'h')
+			exit(fputs(usage, stdout) < 0);
 		else
-			die("see the head of bench/seeds/main.c");
+			exit(1);
 	}
 	if (!o->rounds)
 		o->rounds = o->claims ? CLAIM_ROUNDS : ROUNDS;

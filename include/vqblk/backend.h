@@ -17,9 +17,6 @@
  *           finish(io, io->result);
  *   }
  *
- * Names of operations, VQB_BLK_IN and the others, are in blk.h, which this header leaves to you to
- * include.
- *
  * Partial transfers: a result smaller than `bytes` is no error. What was done counts in whole units
  * of caps.alignment, and the device submits the rest ahead of what waits; less than one such unit,
  * 0 included, fails the request. A flush has result 0.
@@ -31,6 +28,7 @@
 #define VQBLK_BACKEND_H
 
 #include <vqblk/api.h>
+#include <vqblk/blk.h>
 #include <vqblk/memory.h>
 #include <vqblk/ring.h>
 #include <vqblk/status.h>
@@ -120,7 +118,8 @@ struct vqb_backend {
 	uint32_t zero;
 	const struct vqb_backend_ops *ops;
 	void *context;
-	struct vqb_backend_caps caps; /* constant while a queue uses it */
+	/* Constant while a queue uses it, but for `bytes`: see vqb_blk_device_resize. */
+	struct vqb_backend_caps caps;
 };
 
 /* A list of ios in the order they were added, for who writes a backend. All zero: empty. */

@@ -15,6 +15,7 @@
 #define VQBLK_BIO_H
 
 #include <vqblk/api.h>
+#include <vqblk/blk.h>
 #include <vqblk/ring.h>
 
 VQB_C_BEGIN

@@ -151,7 +151,8 @@ VQB_API uint64_t vqb_blk_device_capacity(const struct vqb_blk_device *dev);
  * notification, if the generation is another one.
  *
  * A queue never goes past the `caps.bytes` of its backend: where the capacity is more, requests
- * beyond get IOERR, and nothing else says so. To grow, let all backends grow first. To shrink, let
+ * beyond get IOERR, and nothing else says so. To grow, raise caps.bytes of all backends first (any
+ * thread; queues look at it again after this call). To shrink, let
  * the store shrink only after each queue has been quiet (vqb_blk_queue_quiesce): requests that were
  * checked before are still carried out.
  *

@@ -5,8 +5,8 @@
  * All kinds share one compare. `need` is how many ring entries are to be there for requests, with
  * the one being added: those that are out, and the descriptors that would still be free. Never
  * is need 0, always is a need that no ring meets; so are the kinds that have to be asked, which
- * keeps the question off the direct path. `longest` is a bound of the adaptive policy alone. Only the adaptive policy moves it, once per window of
- * completions (policy.c).
+ * keeps the question off the direct path. Only the adaptive policy moves it, once per window of
+ * completions (policy.c); `longest` is a bound of that policy alone.
  */
 #ifndef RING_POLICY_H
 #define RING_POLICY_H

@@ -201,6 +201,29 @@ static void test_requests_are_checked_against_the_present_capacity(void **state)
 	bench_assert_reply(b, r[3], VQB_BLK_S_OK, 1);
 }
 
+static void test_a_queue_goes_as_far_as_its_backend_has_grown(void **state)
+{
+	struct bench *b = bench_plan(state);
+	uint64_t all;
+	unsigned r[3];
+
+	b->limits.capacity = 100;
+	bench_start(b);
+	all = b->spy.base.caps.bytes;
+	b->spy.base.caps.bytes = 100 * 512;
+	assert_int_equal(vqb_blk_device_resize(b->blk, 150), VQB_OK);
+	r[0] = bench_read(b, 100, 1);
+	bench_run(b);
+	bench_assert_reply(b, r[0], VQB_BLK_S_IOERR, 0);
+	b->spy.base.caps.bytes = all;
+	assert_int_equal(vqb_blk_device_resize(b->blk, 200), VQB_OK);
+	r[1] = bench_read(b, 199, 1);
+	r[2] = bench_read(b, 200, 1);
+	bench_run(b);
+	bench_assert_reply(b, r[1], VQB_BLK_S_OK, 513);
+	bench_assert_reply(b, r[2], VQB_BLK_S_IOERR, 0);
+}
+
 /* It was good when it was taken, and is carried on with, in parts and all. */
 static void test_a_request_under_way_is_not_cut_by_a_smaller_capacity(void **state)
 {
@@ -244,6 +267,7 @@ int main(void)
 		cmocka_unit_test_teardown(test_a_reader_never_waits_for_a_change, reset_probe),
 		cmocka_unit_test(test_only_a_change_by_the_device_moves_the_generation),
 		bench_test(test_requests_are_checked_against_the_present_capacity),
+		bench_test(test_a_queue_goes_as_far_as_its_backend_has_grown),
 		bench_test(test_a_request_under_way_is_not_cut_by_a_smaller_capacity),
 		bench_test(test_nothing_is_asked_of_a_backend_beyond_its_end),
 	};
