@@ -64,7 +64,6 @@ static void assert_idle(struct bench *b)
 
 /* ---- what is joined ---- */
 
-/* Shows: BLK-DEV-20 */
 static void test_neighbours_go_as_one_and_end_as_themselves(void **state)
 {
 	struct bench *b = open_joined(state);
@@ -93,6 +92,7 @@ static void test_neighbours_go_as_one_and_end_as_themselves(void **state)
 }
 
 /* A change of direction and a flush send what was collected. */
+/* Shows: K38 BLK-DEV-20 */
 static void test_directions_and_flushes_keep_their_order(void **state)
 {
 	struct bench *b = open_joined(state);
@@ -119,6 +119,7 @@ static void test_directions_and_flushes_keep_their_order(void **state)
 	assert_int_equal(counters(b).submissions, 4);
 }
 
+/* Shows: K38 */
 static void test_the_33rd_request_begins_another_batch(void **state)
 {
 	struct bench *b = plan(state);
