@@ -362,26 +362,52 @@ static void test_the_longest_range_on_offer_is_done(void **state)
 	assert_only(b, SECTORS - 256, 256, ERASED);
 }
 
-/* Shows: BLK-DEV-27 K26 */
+/* Shows: BLK-DEV-27 */
 static void test_ranges_are_whole_blocks_at_a_block_in_units_of_512(void **state)
 {
 	const struct bench_range bad[] = { { 8, 4, 0 }, { 4, 8, 0 }, { 8, 9, 0 } };
 
-	for (unsigned i = 0; i < 4; i++) {
+	for (unsigned i = 0; i < 3; i++) {
 		struct bench *b = plan(state);
-		unsigned r;
 
 		b->limits.block_size = 4096;
 		bench_start(b);
-		if (i < 3) {
-			assert_refused(b, bench_ranges(b, VQB_BLK_DISCARD, &bad[i], 1),
-				       VQB_BLK_S_IOERR);
-			continue;
-		}
-		r = bench_ranges(b, VQB_BLK_DISCARD, RANGES({ 8, 16, 0 }));
+		assert_refused(b, bench_ranges(b, VQB_BLK_DISCARD, &bad[i], 1), VQB_BLK_S_IOERR);
+	}
+}
+
+/* Blocks 10 and 11, as a driver has to say it; the limit of 64 sectors is 8 blocks. */
+/* Shows: K26 */
+static void test_two_blocks_of_4096_are_16_sectors_and_64_are_8_blocks(void **state)
+{
+	const struct {
+		struct bench_range range;
+		uint8_t status;
+	} c[] = {
+		{ { 80, 16, 0 }, VQB_BLK_S_OK },
+		{ { 80, 64, 0 }, VQB_BLK_S_OK },
+		{ { 80, 72, 0 }, VQB_BLK_S_IOERR },
+	};
+
+	for (unsigned i = 0; i < 3; i++) {
+		struct bench *b = plan(state);
+		uint32_t sectors = (uint32_t)c[i].range.sectors;
+		unsigned r;
+
+		b->limits.block_size = 4096;
+		b->limits.discard_sectors = 64;
+		bench_start(b);
+		r = bench_ranges(b, VQB_BLK_DISCARD, &c[i].range, 1);
 		bench_run(b);
-		assert_io(b, 0, VQB_BLK_DISCARD, 8, 16, 0);
-		bench_assert_reply(b, r, VQB_BLK_S_OK, 1);
+		bench_assert_reply(b, r, c[i].status, 1);
+		if (c[i].status == VQB_BLK_S_OK) {
+			assert_int_equal(b->spy.calls, 1);
+			assert_int_equal(b->spy.log[0].offset, 10 * 4096);
+			assert_int_equal(b->spy.log[0].bytes, 4096 * (sectors / 8));
+			assert_only(b, 80, sectors, DISCARDED);
+		} else {
+			assert_int_equal(b->spy.calls, 0);
+		}
 	}
 }
 
@@ -791,6 +817,7 @@ int main(void)
 		bench_test(test_a_range_of_more_than_4_gib_does_not_pass_as_a_short_one),
 		bench_test(test_the_longest_range_on_offer_is_done),
 		bench_test(test_ranges_are_whole_blocks_at_a_block_in_units_of_512),
+		bench_test(test_two_blocks_of_4096_are_16_sectors_and_64_are_8_blocks),
 		bench_test(test_writable_data_is_refused),
 		bench_test(test_nothing_is_changed_on_a_read_only_disk),
 		bench_test(test_what_was_not_negotiated_is_unsupported),

@@ -212,6 +212,9 @@ static void test_a_sum_over_32_bits_does_not_pass_as_a_short_one(void **state)
 	b->region[1] = (struct vqb_extent){ big, 0x80000000, (void *)(uintptr_t)0x10000,
 					    VQB_READ | VQB_WRITE, 0 };
 	b->memory.count = 2;
+	/* Neither capacity nor the backend is in the way: what is refused is the chain. */
+	b->limits.capacity = UINT64_C(1) << 40;
+	b->spy.base.caps.bytes = UINT64_C(1) << 49;
 	bench_start(b);
 	r = bench_ask(b, VQB_BLK_IN, 0, CUT(16), CUT(1, 1, 1, 1));
 	raw_desc(b->ring.desc, 1, big, 0x80000000, RAW_WRITE | RAW_NEXT, 2);

@@ -204,6 +204,20 @@ static void the_topology_says_where_to_split(void **state)
 	assert_int_equal(vqb_limits_of_blk(&blk, 0, 0, &l), VQB_E_INVALID);
 }
 
+/* Shows: K26 */
+static void a_limit_of_64_sectors_is_8_blocks_of_4096(void **state)
+{
+	struct vqb_blk_limits blk = { .struct_size = sizeof(blk),
+				      .block_size = 4096,
+				      .discard_sectors = 64 };
+	struct vqb_limits l;
+
+	(void)state;
+	assert_int_equal(vqb_limits_of_blk(&blk, VQB_FEATURE(VQB_BLK_F_DISCARD), 0, &l), VQB_OK);
+	assert_int_equal(l.discard.max_sectors, 64);
+	assert_int_equal(l.discard.max_sectors / (l.block_size / 512), 8);
+}
+
 static void ranges_are_there_with_their_feature_and_at_least_one(void **state)
 {
 	struct vqb_blk_limits blk = { .struct_size = sizeof(blk),
@@ -362,6 +376,7 @@ int main(void)
 		cmocka_unit_test(segments_are_at_least_one_and_fit_into_the_ring),
 		cmocka_unit_test(what_the_space_says_and_what_is_missing_from_it),
 		cmocka_unit_test(the_topology_says_where_to_split),
+		cmocka_unit_test(a_limit_of_64_sectors_is_8_blocks_of_4096),
 		cmocka_unit_test(ranges_are_there_with_their_feature_and_at_least_one),
 		cmocka_unit_test(a_device_s_numbers_that_make_no_sense_are_refused),
 		cmocka_unit_test(a_device_announces_what_fits_into_its_ring),
