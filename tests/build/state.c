@@ -95,6 +95,9 @@ static void check_blk(uint32_t requests, uint32_t pieces)
 	size_t budget = BLK_FIXED + (size_t)BLK_REQUEST * requests + arena;
 	size_t asked = vqb_blk_queue_size(&config);
 
+	/* From 64 on the fixed part is in what requests leave of their own. */
+	if (requests >= 64)
+		budget -= BLK_FIXED;
 	if (pieces == 4 * requests)
 		printf("block queue of %u requests: %zu bytes of at most %zu\n", (unsigned)requests,
 		       asked, budget);
