@@ -132,19 +132,26 @@ static void test_any_number_of_requests_all_over_the_disk_sorts_right(void **sta
 	}
 }
 
+/* Added in order, or the other way round, which takes another way through. */
 static uint32_t submissions_of(uint32_t max_pieces, uint32_t first, uint32_t second)
 {
 	struct bench *b = &bench;
-	uint32_t n;
+	uint32_t n[2];
 
-	bench_open_limits(b, max_pieces, UINT64_MAX);
-	bench_add(b, VQB_BLK_OUT, 0, first, first);
-	bench_add(b, VQB_BLK_OUT, first, second, second);
-	n = bench_flush(b);
-	if (n == 1)
-		bench_expect(b, 0, 0, first + second, first + second);
-	bench_close(b);
-	return n;
+	for (unsigned back = 0; back < 2; back++) {
+		bench_open_limits(b, max_pieces, UINT64_MAX);
+		if (back)
+			bench_add(b, VQB_BLK_OUT, first, second, second);
+		bench_add(b, VQB_BLK_OUT, 0, first, first);
+		if (!back)
+			bench_add(b, VQB_BLK_OUT, first, second, second);
+		n[back] = bench_flush(b);
+		if (n[back] == 1)
+			bench_expect(b, 0, 0, first + second, first + second);
+		bench_close(b);
+	}
+	assert_int_equal(n[0], n[1]);
+	return n[0];
 }
 
 static void test_pieces_up_to_the_limit_exactly(void **state)
@@ -161,29 +168,40 @@ static void test_pieces_up_to_the_limit_exactly(void **state)
 	assert_int_equal(submissions_of(1, 1, 1), 2);
 }
 
-static void test_bytes_up_to_the_limit_exactly(void **state)
+/* `n` neighbours of so many sectors, in order or the other way round: how many submissions? */
+static uint32_t submissions_of_sectors(const uint32_t *sectors, uint32_t n)
 {
 	struct bench *b = &bench;
+	uint32_t got[2];
+
+	for (unsigned back = 0; back < 2; back++) {
+		bench_open_limits(b, 1024, 64 * KB);
+		for (uint32_t i = 0; i < n; i++) {
+			uint32_t which = back ? n - 1 - i : i;
+			uint64_t sector = 0;
+
+			for (uint32_t k = 0; k < which; k++)
+				sector += sectors[k];
+			bench_write(b, 512 * sector, 512 * (uint64_t)sectors[which]);
+		}
+		got[back] = bench_flush(b);
+		if (got[back] == 1)
+			bench_expect(b, 0, 0, 64 * KB, n);
+		bench_close(b);
+	}
+	assert_int_equal(got[0], got[1]);
+	return got[0];
+}
+
+static void test_bytes_up_to_the_limit_exactly(void **state)
+{
+	static const uint32_t over[] = { 8, 256, 8 }; /* the middle one is over the limit alone */
+	static const uint32_t exact[] = { 64, 64 }, one_more[] = { 64, 65 };
 
 	(void)state;
-	bench_open_limits(b, 1024, 64 * KB);
-	/* The middle one is over the limit alone. */
-	bench_write(b, 0, 4 * KB);
-	bench_write(b, 4 * KB, 128 * KB);
-	bench_write(b, 132 * KB, 4 * KB);
-	assert_int_equal(bench_flush(b), 3);
-
-	bench_write(b, 0, 32 * KB);
-	bench_write(b, 32 * KB, 32 * KB);
-	assert_int_equal(bench_flush(b), 1);
-	bench_expect(b, 0, 0, 64 * KB, 2);
-	bench_close(b);
-
-	bench_open_limits(b, 1024, 64 * KB);
-	bench_write(b, 0, 32 * KB);
-	bench_write(b, 32 * KB, 32 * KB + 512);
-	assert_int_equal(bench_flush(b), 2);
-	bench_close(b);
+	assert_int_equal(submissions_of_sectors(over, 3), 3);
+	assert_int_equal(submissions_of_sectors(exact, 2), 1);
+	assert_int_equal(submissions_of_sectors(one_more, 2), 2);
 }
 
 /* Greedy from the left, and what didn't fit starts the next one. */
