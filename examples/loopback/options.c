@@ -46,8 +46,8 @@ static const char help[] =
 	"  --size SIZE         of the disk (64m); with --image, keep to the first SIZE bytes of it\n"
 	"  --readonly          offer a read-only disk\n"
 	"  --host-merge on|off join requests that are neighbours on the disk (off)\n"
-	"  --plug on|off       of uring and threads: submit in batches (on)\n"
-	"  --inject RATE       above 0 and up to 1: of all submissions to the disk that share fails,\n"
+	"  --plug on|off       submit in batches (on), which is something to uring and threads\n"
+	"  --inject RATE       0, or 0.000001 to 1: of all submissions to the disk that share fails,\n"
 	"                      that share ends early, is late, or is told to come again later; by\n"
 	"                      --seed. What fails for it counts as an error, and nothing else may\n"
 	"\n"
@@ -323,8 +323,8 @@ static bool read_rate(const char *text, uint32_t *millionths)
 
 	if ((text[0] >= '0' && text[0] <= '9') || text[0] == '.')
 		rate = strtod(text, &end);
-	if (!end || *end || !(rate >= 1e-6 && rate <= 1)) {
-		complain("--inject %s: not a share of 0.000001 to 1", text);
+	if (!end || *end || !(rate == 0 || (rate >= 1e-6 && rate <= 1))) {
+		complain("--inject %s: not 0, nor a share of 0.000001 to 1", text);
 		return false;
 	}
 	*millionths = (uint32_t)(rate * 1e6 + 0.5);
@@ -452,8 +452,6 @@ static const char *wrong_disk(const struct options *o)
 		return "--image goes with --backend file, uring or threads only";
 	if (o->direct && o->disk != DISK_URING)
 		return "--direct goes with --backend uring only";
-	if (!o->plug && o->disk != DISK_URING && o->disk != DISK_THREADS)
-		return "--plug means nothing but to --backend uring and threads";
 	if (o->disk == DISK_NULL && o->verify)
 		return "--verify needs a disk that keeps what is written, and --backend null does not";
 	if (o->readonly &&

@@ -26,11 +26,13 @@ for rw in read write randrw; do
 			claim job is $rw backend is "$disk" errors eq 0 mismatches eq 0 injected eq 0 \
 				verified_bytes eq $bytes bytes eq $bytes
 		done
-		for disk in $others; do
+		for disk in file $others; do
 			passes --rw $rw --image img --backend "$disk" --host-merge $merge --plug off \
 				--verify --json --iodepth 16 --poll
 			claim errors eq 0 mismatches eq 0 verified_bytes eq $bytes
 		done
+		passes --rw $rw --size 2m --host-merge $merge --plug off --inject 0 --verify --json
+		claim errors eq 0 mismatches eq 0 injected eq 0 verified_bytes eq $bytes
 	done
 done
 

@@ -33,11 +33,10 @@ refused "needs --image" --rw write --backend threads
 refused "--image goes with --backend file, uring or threads only" --rw write --image img --backend memory
 refused "--direct goes with --backend uring only" --rw write --image img --direct
 refused "--direct goes with --backend uring only" --rw write --image img --backend threads --direct
-refused "--plug means nothing but to" --rw write --image img --plug off
 refused "--plug perhaps: not one of off, on" --rw write --image img --plug perhaps
 refused "--host-merge yes: not one of off, on" --rw write --image img --host-merge yes
-for rate in 0 1.1 -0.1 nan 5% much; do
-	refused "--inject $rate: not a share" --rw write --image img --inject $rate
+for rate in 0.0000001 1.1 -0.1 nan 5% much; do
+	refused "--inject $rate: not 0, nor a share" --rw write --image img --inject $rate
 done
 refused "--verify needs a disk" --rw write --backend null --verify
 refused "read-only" --rw write --image img --readonly
