@@ -52,11 +52,11 @@ struct vqb_coalescer {
 	struct entry *next; /* of the batch: where the next entry goes, */
 	struct entry *end;  /* and where it is full */
 	uint64_t behind;    /* where the newest entry ends */
-	struct hull near;   /* a request outside of it overlaps no live join */
-	uint64_t pieces;    /* of all requests of the batch */
-	uint16_t kind;      /* op and flags of the batch, or NO_KIND: nothing is collected */
-	uint8_t rising;     /* each entry lies behind the one before it, */
-	uint8_t unbroken;   /* and begins where that one ends */
+	struct hull near; /* a request outside of it overlaps no live join, and is not the first */
+	uint64_t pieces;  /* of all requests of the batch */
+	uint16_t kind;    /* op and flags of the batch, or NO_KIND: nothing is collected */
+	uint8_t rising;   /* each entry lies behind the one before it, */
+	uint8_t unbroken; /* and begins where that one ends */
 
 	uint32_t max_pieces;
 	uint64_t max_transfer;
@@ -125,6 +125,15 @@ static void empty_hulls(struct vqb_coalescer *c)
 	c->hull[0].last = c->hull[1].last = 0;
 }
 
+/* Whatever comes first is looked at closely: NO_KIND is what some nonsense is like, too. */
+static void empty_batch(struct vqb_coalescer *c)
+{
+	c->next = c->batch;
+	c->kind = NO_KIND;
+	c->near.first = 0;
+	c->near.last = UINT64_MAX;
+}
+
 int32_t vqb_coalescer_init(void *mem, size_t bytes, const struct vqb_coalescer_config *config,
 			   struct vqb_coalescer **out)
 {
@@ -138,7 +147,7 @@ int32_t vqb_coalescer_init(void *mem, size_t bytes, const struct vqb_coalescer_c
 	memset(c, 0, need);
 	lay_out(c, config);
 	empty_hulls(c);
-	c->kind = NO_KIND;
+	empty_batch(c);
 	c->max_transfer = config->max_transfer;
 	c->max_pieces = config->max_pieces;
 	/* A run that could never be held would keep its parts from being joined, too. */
@@ -581,8 +590,7 @@ struct vqb_io *vqb_coalescer_flush(struct vqb_coalescer *c)
 	*tail = NULL;
 	c->counters.requests[dir] += n;
 	c->counters.submissions[dir] += c->submissions;
-	c->next = c->batch;
-	c->kind = NO_KIND;
+	empty_batch(c);
 	return first;
 }
 

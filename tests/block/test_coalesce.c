@@ -272,10 +272,13 @@ static void test_what_is_neither_read_nor_write_is_refused(void **state)
 	(void)state;
 	bench_open_limits(b, 1024, UINT64_MAX);
 	for (unsigned op = 2; op < 256; op++) {
-		struct vqb_io io = { .op = (uint8_t)op, .bytes = 8 };
+		struct vqb_io io = { .op = (uint8_t)op, .offset = 8, .bytes = 8 };
 
 		assert_int_equal(vqb_coalescer_add(b->c, &io), VQB_E_INVALID);
+		io.flags = 0xff;
+		assert_int_equal(vqb_coalescer_add(b->c, &io), VQB_E_INVALID);
 	}
+	assert_int_equal(vqb_coalescer_collected(b->c), 0);
 	assert_int_equal(vqb_coalescer_add(b->c, bench_io(b, VQB_BLK_IN, 0, 0, 0)), VQB_E_INVALID);
 	bench_close(b);
 }
