@@ -409,6 +409,8 @@ static void complain_of_option(int id, const char *text)
 {
 	if (id == ':')
 		complain("%s: wants a value (see --help)", text);
+	else if (optopt > OPT_VERSION) /* a letter; of several, `text` may be the word before */
+		complain("-%c: no such option (see --help)", optopt);
 	else
 		complain("%s: no such option, or it takes no value (see --help)", text);
 }

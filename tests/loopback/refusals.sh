@@ -47,6 +47,9 @@ refused "--requests means nothing to --copy" --copy file --image img --requests 
 refused "--bs means nothing to --read_iolog" --read_iolog file --image img --bs 4k
 refused "--copy needs --image" --copy file
 refused "--frobnicate: no such option" --frobnicate
+refused "-x: no such option" -xy
+refused "-x: no such option" --rw read -x
+refused "--verify=1: no such option, or it takes no value" --rw read --verify=1
 refused "--rw: wants a value" --rw
 
 # Files.
