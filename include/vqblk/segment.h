@@ -148,7 +148,7 @@ struct vqb_blk_shape {
 	uint32_t struct_size; /* sizeof(struct vqb_blk_shape) */
 	uint32_t ring_size;   /* of the smallest ring, from 3 */
 	uint32_t block_size;  /* 0: 512 */
-	uint32_t queues;      /* 0: 1 */
+	uint32_t queues;      /* up to 65535; 0: 1 */
 	uint32_t ranges;      /* most of one discard and its like; 0: 1 */
 	uint32_t zero;        /* 0 */
 };

@@ -239,7 +239,8 @@ int32_t vqb_blk_limits_announce(const struct vqb_backend_caps *caps,
 {
 	uint32_t block, most;
 
-	if (!caps || !shape || shape->struct_size != sizeof(*shape) || shape->zero || !out)
+	if (!caps || !shape || shape->struct_size != sizeof(*shape) || shape->zero || !out ||
+	    shape->queues > UINT16_MAX)
 		return VQB_E_INVALID;
 	block = shape->block_size ? shape->block_size : VQB_SECTOR_BYTES;
 	if (!is_power(block) || block < VQB_SECTOR_BYTES || caps->alignment > block)

@@ -361,6 +361,12 @@ static void a_device_announces_what_its_backend_can(void **state)
 	assert_int_equal(out.erase_sectors, UINT32_MAX - 7);
 	assert_int_equal(out.erase_ranges, 1);
 	assert_int_equal(out.discard_sectors | out.zeroes_sectors | out.zeroes_may_unmap, 0);
+	shape.queues = UINT16_MAX;
+	assert_int_equal(vqb_blk_limits_announce(&caps, &shape, &out), VQB_OK);
+	assert_int_equal(out.queues, UINT16_MAX);
+	shape.queues = UINT16_MAX + 1; /* that no device could be made with */
+	assert_int_equal(vqb_blk_limits_announce(&caps, &shape, &out), VQB_E_INVALID);
+	shape.queues = 1;
 	caps.alignment = 8192;
 	assert_int_equal(vqb_blk_limits_announce(&caps, &shape, &out), VQB_E_INVALID);
 }
