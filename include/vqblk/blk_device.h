@@ -195,7 +195,7 @@ struct vqb_blk_queue_config {
 
 /* Memory of a queue, for static allocation. */
 #define VQB_BLK_QUEUE_BYTES(requests, pieces)                                                      \
-	VQB_ROUND_UP(3072u + 128u * (size_t)(requests) + 16u * (size_t)(pieces))
+	VQB_ROUND_UP(576u + 144u * (size_t)(requests) + 16u * (size_t)(pieces))
 
 /*
  * Bytes that vqb_blk_queue_init needs: at most VQB_BLK_QUEUE_BYTES.

@@ -2,10 +2,23 @@
 /* blk_queue.c: one queue of a blk device: setting up, taking chains, and the calls that serve. */
 #include "blk_queue.h"
 
-_Static_assert(sizeof(struct vqb_blk_queue) + sizeof(struct blk_span) <= 3072, "bound");
-_Static_assert(sizeof(struct blk_request) + sizeof(struct blk_span) <= 128, "bound");
+_Static_assert(sizeof(struct vqb_blk_queue) + sizeof(struct blk_span) + sizeof(struct vqb_chain) <=
+		       576,
+	       "bound");
+_Static_assert(sizeof(struct blk_request) + sizeof(struct blk_span) +
+			       sizeof(struct vqb_chain) / 4 <=
+		       144,
+	       "bound");
 
 /* ---- setting up ---- */
+
+/* Chains to take at a time: no more than a small queue would pay for, with 16 bytes a request. */
+static uint32_t batch_of(const struct vqb_blk_queue_config *config)
+{
+	uint32_t batch = least(config->requests / 4, BLK_BATCH);
+
+	return batch ? batch : 1;
+}
 
 size_t vqb_blk_queue_size(const struct vqb_blk_queue_config *config)
 {
@@ -14,6 +27,7 @@ size_t vqb_blk_queue_size(const struct vqb_blk_queue_config *config)
 	    config->pieces > UINT32_MAX / 32)
 		return 0;
 	return VQB_ROUND_UP(sizeof(struct vqb_blk_queue) +
+			    batch_of(config) * sizeof(struct vqb_chain) +
 			    config->requests * sizeof(struct blk_request) +
 			    (config->requests + 1) * sizeof(struct blk_span) +
 			    config->pieces * sizeof(struct vqb_piece));
@@ -88,7 +102,9 @@ static void lay_out(struct vqb_blk_queue *queue, const struct vqb_blk_queue_conf
 	struct blk_span *span;
 	uint32_t i;
 
-	queue->request = (struct blk_request *)(queue + 1);
+	queue->batch = batch_of(config);
+	queue->chain = (struct vqb_chain *)(queue + 1);
+	queue->request = (struct blk_request *)(queue->chain + queue->batch);
 	queue->piece = (struct vqb_piece *)(queue->request + config->requests);
 	span = (struct blk_span *)(queue->piece + config->pieces);
 	blk_arena_init(&queue->arena, span, config->requests, config->pieces);
@@ -215,7 +231,7 @@ static uint32_t admit_batch(struct vqb_blk_queue *queue)
  */
 static enum stop take_batch(struct vqb_blk_queue *queue, uint32_t *budget)
 {
-	uint32_t max = least(least(queue->idles, *budget), BLK_BATCH), at = 0, taken = 0;
+	uint32_t max = least(least(queue->idles, *budget), queue->batch), at = 0, taken = 0;
 	uint32_t room = max ? blk_arena_room(&queue->arena, queue->want, &at) : 0;
 	struct vqb_need need;
 	int32_t status;

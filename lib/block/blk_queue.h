@@ -29,7 +29,7 @@
 #include "blk_arena.h"
 #include "blk_device.h"
 
-enum { BLK_BATCH = 32 }; /* chains taken at a time */
+enum { BLK_BATCH = 32 }; /* chains taken at a time, in a queue that isn't small */
 
 /* So many in a row of which none could be joined show that it isn't worth while: so many don't try. */
 enum { BLK_DRY = 8 * BLK_BATCH, BLK_PAST = 15 * BLK_BATCH };
@@ -79,6 +79,7 @@ struct vqb_blk_queue {
 	uint32_t past;      /* reads and writes that are to go past it */
 	uint64_t last, end; /* of the latest read or write: where a neighbour ends, or begins */
 	uint32_t want;      /* pieces that the next chain is known to take, at least */
+	uint32_t batch;     /* most chains taken at a time */
 	uint32_t taken;     /* chains of the present batch */
 	uint32_t gap_end;   /* where the room ends that their pieces begin */
 	uint8_t cache;      /* enum blk_cache */
@@ -86,7 +87,7 @@ struct vqb_blk_queue {
 	uint8_t zero[2];
 	struct blk_arena arena;
 	struct vqb_blk_queue_counters counters; /* submissions: those of neither IN nor OUT */
-	struct vqb_chain chain[BLK_BATCH];
+	struct vqb_chain *chain;                /* of the present batch */
 };
 
 /* ---- small things ---- */

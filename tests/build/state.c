@@ -15,7 +15,7 @@
 #include "unit.h"
 
 enum { FIXED = 512, DRIVER_ENTRY = 24, DEVICE_ENTRY = 32 };
-enum { BLK_FIXED = 3072, BLK_REQUEST = 160 };
+enum { BLK_FIXED = 576, BLK_REQUEST = 160 };
 
 static size_t driver_size(uint32_t size)
 {
@@ -95,8 +95,8 @@ static void check_blk(uint32_t requests, uint32_t pieces)
 	size_t budget = BLK_FIXED + (size_t)BLK_REQUEST * requests + arena;
 	size_t asked = vqb_blk_queue_size(&config);
 
-	/* From 64 on the fixed part is in what requests leave of their own. */
-	if (requests >= 64)
+	/* From 16 on the fixed part is in what requests leave of their own. */
+	if (requests >= 16)
 		budget -= BLK_FIXED;
 	if (pieces == 4 * requests)
 		printf("block queue of %u requests: %zu bytes of at most %zu\n", (unsigned)requests,
