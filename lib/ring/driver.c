@@ -962,12 +962,33 @@ static VQB_COLD void tell_policy(struct vqb_driver *drv)
 	policy_due(&drv->policy, &news, e->cursor == e->seen);
 }
 
+/*
+ * Tables that came back together lie on the stack from `first` on: turned round, so that they are
+ * lent again in the order in which they came. Requests that come and go in order then use tables in
+ * order, which caches like, however many of them are out.
+ */
+static VQB_APART void tables_turn(struct vqb_driver *drv, uint32_t first)
+{
+	struct slot *slot = drv->slot;
+	uint32_t last = drv->tables.free - 1;
+
+	for (; first < last; first++, last--) {
+		uint16_t table = slot[first].free_table;
+
+		slot[first].free_table = slot[last].free_table;
+		slot[last].free_table = table;
+	}
+}
+
 /* Not for the compiler to merge with its caller, which often finds that there is nothing to do. */
 static VQB_APART uint32_t reap_some(struct vqb_driver *drv, struct vqb_done *done, uint32_t pending)
 {
+	uint32_t tables = drv->tables.free;
 	uint32_t n = !is_plain(drv->end.mode) ? reap_special(drv, done, pending)
 					      : reap(drv, done, pending, MODE_PLAIN);
 
+	if (drv->tables.free > tables + 1)
+		tables_turn(drv, tables);
 	runs_heal(drv);
 	drv->count.completions += n;
 	if (policy_reaped(&drv->policy, drv->end.next, drv->end.cursor, n))

@@ -331,6 +331,35 @@ static void test_the_tables_of_a_reset_queue_are_free(void **state)
 	bench_close(&b);
 }
 
+/* So that a full ring goes on using them in the order of memory, whatever has been before. */
+static void test_tables_that_come_back_together_are_lent_in_the_same_order(void **state)
+{
+	struct bench b;
+	uint64_t at[2][3];
+
+	(void)state;
+	bench_open_tables(&b, 8, FLAGS_MODE | INDIRECT, 4, 3);
+	for (unsigned round = 0; round < 2; round++) {
+		for (uintptr_t n = 0; n < 3; n++)
+			bench_add(&b, n, 2, 0);
+		vqb_driver_publish(b.drv);
+		for (unsigned i = 0; i < 3; i++) {
+			unsigned head = bench_take(&b);
+
+			at[round][i] = raw_desc_addr(b.raw.desc, head);
+			bench_give(&b, head, 0);
+		}
+		if (!round) {
+			struct vqb_done done[3];
+
+			assert_int_equal(vqb_driver_reap(b.drv, done, 3), 3);
+		}
+	}
+	for (unsigned i = 0; i < 3; i++)
+		assert_int_equal(at[1][i], at[0][i]);
+	bench_close(&b);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -350,6 +379,7 @@ int main(void)
 		cmocka_unit_test(test_memory_for_less_than_a_table_is_no_table),
 		cmocka_unit_test(test_a_part_of_a_table_at_the_end_is_left_alone),
 		cmocka_unit_test(test_the_tables_of_a_reset_queue_are_free),
+		cmocka_unit_test(test_tables_that_come_back_together_are_lent_in_the_same_order),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
