@@ -451,7 +451,7 @@ VQB_INLINE void take_plain(struct walk *w, const struct vqb_segment *vec, uint32
 		if (fill)
 			seg += fresh;
 		else
-			n += fresh;
+			n += (size_t)fresh;
 		if (all > LONG_RUN) {
 			uint64_t room = reach(from, longest, boundary) - (end - 1);
 

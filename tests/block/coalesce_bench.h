@@ -69,7 +69,7 @@ static inline struct vqb_io *bench_io(struct bench *b, uint8_t op, uint64_t offs
 	for (uint32_t i = 0; i < pieces; i++) {
 		/* Told apart by where it is; nothing here moves data. */
 		b->piece[b->pieces].base = &bench_memory[b->pieces];
-		b->piece[b->pieces++].len = bytes / pieces;
+		b->piece[b->pieces++].len = (size_t)(bytes / pieces);
 	}
 	return io;
 }

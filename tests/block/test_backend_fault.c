@@ -59,7 +59,7 @@ static void carry_out(struct disk *disk, struct vqb_io *io)
 	if (io->result < 0 || io->op == VQB_BLK_FLUSH)
 		return;
 	if (io->op != VQB_BLK_IN && io->op != VQB_BLK_OUT)
-		memset(at, 0, io->bytes);
+		memset(at, 0, (size_t)io->bytes);
 	for (uint32_t i = 0; i < io->pieces; at += io->piece[i++].len) {
 		if (!io->piece[i].len)
 			continue;
@@ -204,7 +204,7 @@ static struct one one[IOS];
 /* Cuts the data of an io in pieces of uneven lengths, the second one empty. */
 static void prepare(struct one *o, uint8_t op, uint64_t sector, uint64_t sectors)
 {
-	size_t left = sectors * 512, at = 0;
+	size_t left = (size_t)sectors * 512, at = 0;
 
 	memset(&o->io, 0, sizeof(o->io));
 	o->io.op = op;
