@@ -355,7 +355,7 @@ static void was_put(struct run *r, struct chain *chain)
 /* Several that are out, then the first one again. */
 static void put_list(struct run *r, uint32_t from, uint32_t written)
 {
-	struct vqb_completion list[8];
+	struct vqb_completion list[8] = { { .written = 0 } };
 	struct chain *chain[7];
 	uint32_t n;
 
