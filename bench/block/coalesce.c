@@ -74,8 +74,9 @@ static void make_batches(struct work *w, enum shape shape, struct random *random
 		uint64_t start = (uint64_t)(i << 20 | random_below(random, 1 << 19)) * BYTES;
 
 		for (uint32_t k = 0; k < BATCH; k++)
-			w->offset[i][k] = shape == RANDOM ? 2 * BYTES * (random_word(random) >> 24)
-							  : start + k * BYTES;
+			w->offset[i][k] =
+				shape == RANDOM ? UINT64_C(2) * BYTES * (random_word(random) >> 24)
+						: start + (uint64_t)k * BYTES;
 		if (shape == SHUFFLED)
 			shuffle(w->offset[i], BATCH, random);
 	}
@@ -169,7 +170,7 @@ static __attribute__((noinline)) void join_plain(struct work *w, const uint64_t 
 		io[i].offset = offset[i];
 		w->sorted[i] = &io[i];
 	}
-	qsort(w->sorted, BATCH, sizeof(w->sorted[0]), by_offset);
+	qsort(w->sorted, BATCH, sizeof(struct vqb_io *), by_offset);
 	for (uint32_t i = 0; i < BATCH;) {
 		uint32_t out = w->outs++;
 
@@ -200,7 +201,7 @@ static void run_group(struct work *w, enum way way, enum shape shape, uint32_t f
 
 	w->outs = 0;
 	for (uint32_t i = 0; i < GROUP; i++) {
-		struct vqb_io *io = &w->io[i * BATCH];
+		struct vqb_io *io = &w->io[(size_t)i * BATCH];
 
 		if (way == OURS)
 			join_ours(w, w->offset[first + i], io);

@@ -180,7 +180,7 @@ void device_count(const char *spec)
 	    !batch || batch > REQUESTS)
 		die("-c takes REQUEST,RING,BATCH,COALESCER,COUNT");
 	for (uint32_t i = 0; i < KINDS; i++) {
-		if (strcmp(kinds[i].name, name))
+		if (strcmp(kinds[i].name, name) != 0)
 			continue;
 		open_work(&w, &kinds[i], ring, batch, joins);
 		for (unsigned long k = 0; k < requests / batch; k++)

@@ -193,7 +193,7 @@ static void measure(struct lists *all, enum shape shape, uint32_t n, uint32_t ro
 			figure->ns[way][r] =
 				slice(all, way,
 				      shape == SCATTERED && way == PLAIN && n > SEGMENTS
-					      ? LISTS * SEGMENTS
+					      ? (uint64_t)LISTS * SEGMENTS
 					      : expected);
 	}
 }

@@ -23,7 +23,7 @@ static void read_model(char model[64])
 	FILE *file = fopen("/proc/cpuinfo", "r");
 	char line[256];
 
-	strcpy(model, "CPU");
+	snprintf(model, 64, "CPU");
 	while (file && fgets(line, sizeof(line), file))
 		if (sscanf(line, "model name%*[ \t]: %63[^\n]", model) == 1)
 			break;

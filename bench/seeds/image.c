@@ -35,7 +35,7 @@ static void name_system(struct image *image)
 	snprintf(image->system, sizeof(image->system), "%#lx", (unsigned long)fs.f_type);
 	for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++)
 		if ((unsigned long)fs.f_type == known[i].type)
-			strcpy(image->system, known[i].name);
+			snprintf(image->system, sizeof(image->system), "%s", known[i].name);
 }
 
 /* Written in full, so that there are no holes, and no more to write back. */

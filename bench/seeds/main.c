@@ -86,7 +86,7 @@ int main(int argc, char **argv)
 		machine_print();
 	pin_to(0);
 	for (uint32_t i = 0; i < PARTS; i++) {
-		if (optind < argc && strcmp(argv[optind], parts[i].name))
+		if (optind < argc && strcmp(argv[optind], parts[i].name) != 0)
 			continue;
 		parts[i].run(&o);
 		ran++;

@@ -340,9 +340,10 @@ static int place(struct vqb_blk_queue *queue, struct vqb_io *io)
 
 void blk_submit(struct vqb_blk_queue *queue, struct vqb_io *io)
 {
-	if (VQB_UNLIKELY(blk_waits(queue)))
-		vqb_io_list_add(&queue->waiting, io);
-	else if (queue->coalescer ? !place(queue, io) : !try_submit(queue, io))
+	int gone = !VQB_UNLIKELY(blk_waits(queue)) &&
+		   (queue->coalescer ? place(queue, io) : try_submit(queue, io));
+
+	if (!gone)
 		vqb_io_list_add(&queue->waiting, io);
 }
 

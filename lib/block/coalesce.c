@@ -94,7 +94,7 @@ size_t vqb_coalescer_size(const struct vqb_coalescer_config *config)
 	    config->pieces > UINT32_MAX / 32 || !config->max_pieces || !config->max_transfer)
 		return 0;
 	return VQB_ROUND_UP(sizeof(struct vqb_coalescer) +
-			    requests_of(config) * 2 * sizeof(struct entry) +
+			    2 * sizeof(struct entry) * requests_of(config) +
 			    joins_of(config) * (sizeof(struct join) + sizeof(uint16_t)) +
 			    (joins_of(config) + 1) * sizeof(struct blk_span) +
 			    config->pieces * sizeof(struct vqb_piece));
@@ -326,7 +326,7 @@ VQB_INLINE struct entry pick(const struct entry *one, const struct entry *two, u
 static void merge_equal(const struct entry *in, uint32_t width, struct entry *out)
 {
 	const struct entry *a = in, *b = in + width, *a_last = b - 1, *b_last = b + width - 1;
-	struct entry *last = out + 2 * width - 1;
+	struct entry *last = out + (size_t)width * 2 - 1;
 	uint32_t i;
 
 	for (i = 0; i < width; i++) {
