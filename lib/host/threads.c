@@ -2,7 +2,7 @@
 /*
  * threads.c: a pool of threads that carry out ios on images.
  *
- *   pending --unplug--> todo --a thread--> carried out --> done --poll--> the queue
+ *   pending --unplug--> queued --a thread--> carried out --> done --poll--> the queue
  *   (queue's thread)   (pool's lock)       (no lock)      (backend's lock)
  *
  * The pool has a list of backends with something to do. A thread takes the first one, one io of
@@ -42,7 +42,7 @@ struct threads_backend {
 	uint8_t plugged;
 
 	/* Under the pool's lock. */
-	struct vqb_io_list todo;
+	struct vqb_io_list queued;
 	struct threads_backend *next; /* with something to do */
 
 	/* Under `lock`, but for a first look at `ready`. */
@@ -85,11 +85,11 @@ static void add_backend(struct vqb_threads *pool, struct threads_backend *backen
 static struct vqb_io *take_io(struct vqb_threads *pool, struct threads_backend **from)
 {
 	struct threads_backend *backend = pool->first;
-	struct vqb_io *io = backend->todo.first;
+	struct vqb_io *io = backend->queued.first;
 
 	pool->first = backend->next;
-	backend->todo.first = io->next;
-	if (backend->todo.first)
+	backend->queued.first = io->next;
+	if (backend->queued.first)
 		add_backend(pool, backend);
 	*from = backend;
 	return io;
@@ -222,13 +222,13 @@ static void hand_over(struct threads_backend *self)
 	if (!first)
 		return;
 	pthread_mutex_lock(&pool->lock);
-	if (self->todo.first) {
-		self->todo.last->next = first;
+	if (self->queued.first) {
+		self->queued.last->next = first;
 	} else {
-		self->todo.first = first;
+		self->queued.first = first;
 		add_backend(pool, self);
 	}
-	self->todo.last = self->pending.last;
+	self->queued.last = self->pending.last;
 	wake = pool->sleeping != 0;
 	pthread_mutex_unlock(&pool->lock);
 	if (wake)
