@@ -121,7 +121,9 @@ enum vqb_blk_feature {
 	(VQB_FEATURE(VQB_BLK_F_SIZE_MAX) | VQB_FEATURE(VQB_BLK_F_SEG_MAX) |                        \
 	 VQB_FEATURE(VQB_BLK_F_BLK_SIZE) | VQB_FEATURE(VQB_BLK_F_FLUSH) |                          \
 	 VQB_FEATURE(VQB_BLK_F_TOPOLOGY) | VQB_FEATURE(VQB_BLK_F_MQ) | VQB_FEATURE(VQB_BLK_F_RO) | \
-	 VQB_FEATURE(VQB_BLK_F_GEOMETRY) | VQB_FEATURE(VQB_BLK_F_CONFIG_WCE))
+	 VQB_FEATURE(VQB_BLK_F_GEOMETRY) | VQB_FEATURE(VQB_BLK_F_CONFIG_WCE) |                     \
+	 VQB_FEATURE(VQB_BLK_F_DISCARD) | VQB_FEATURE(VQB_BLK_F_WRITE_ZEROES) |                    \
+	 VQB_FEATURE(VQB_BLK_F_LIFETIME) | VQB_FEATURE(VQB_BLK_F_SECURE_ERASE))
 
 /*
  * For a device: what it offers of `wanted`, which holds bits of the type and of the ring. Leaves

@@ -2,11 +2,11 @@
 /*
  * blk_driver.h: the driver (guest) side of virtio-blk, one object per queue.
  *
- * It turns bios into requests on a virtqueue and completions back into bios: one bio is one
- * request, its header and status byte lie in a DMA area given at init. It allocates nothing. The
- * virtqueue is the caller's object (driver.h): set it up first, give it to this one, and leave
- * add, reap and detach on it to this one; arm, disarm, postpone and the queries stay the
- * caller's.
+ * It turns bios (bio.h) into requests on a virtqueue and completions back into bios. How bios share
+ * requests is a matter of its path (request.h); headers, ranges and status bytes lie in a DMA area
+ * given at init. It allocates nothing. The virtqueue is the caller's object (driver.h): set it up
+ * first, give it to this one, and leave add, reap and detach on it to this one; arm, disarm,
+ * expose, postpone and the queries stay the caller's.
  *
  *   struct vqb_bio bio = { .vec = &seg, .nvec = 1, .op = VQB_BLK_IN, .sector = 8 };
  *   status = vqb_blk_submit(drv, &bio);                 more of them ...
@@ -17,18 +17,26 @@
  *           vqb_blk_reap(drv, &done);
  *           for (b = done; b; b = next) {
  *                   next = b->next;
- *                   finish(b, b->status);
+ *                   finish(b, b->status);               it may submit new ones
  *           }
- *   } while (vqb_driver_arm(ring) & VQB_MORE);
+ *           answer = vqb_blk_turn(drv);
+ *           if (answer & VQB_NOTIFY)
+ *                   notify_device();
+ *   } while (answer & VQB_MORE);
+ *
+ * A bio for which there is no room waits inside; reap sends it. So a submit never answers that
+ * there is no room, and there is one place where anything is sent: first come, first served. How
+ * much may wait is up to the caller, who gives the memory: see vqb_blk_waiting.
  *
  * Everything about a bio is checked before the device sees it: range, block, segments, read-only.
  * What became of it is taken from the status byte alone, which is fetched once.
  *
- * Reset: reset the device, vqb_driver_reset(ring, NULL), vqb_blk_abandon to get the bios back,
- * vqb_driver_reset with a ring, and go on. The same after a submit or the ring's state answered
- * VQB_E_BROKEN.
+ * Reset: reset the device, vqb_driver_reset(ring, NULL), vqb_blk_abandon to get all bios back,
+ * vqb_driver_reset with a ring, submit again what must be done, and go on. The same after the ring
+ * is BROKEN or NEEDS_RESET, which submit answers and vqb_driver_state tells.
  *
- * Threads: one at a time, the one that has the ring.
+ * Threads: one at a time, the one that has the ring. Whoever else wants something done puts it
+ * into a list of his own that this one empties, or takes a lock (examples/recipes).
  */
 #ifndef VQBLK_BLK_DRIVER_H
 #define VQBLK_BLK_DRIVER_H
@@ -37,6 +45,8 @@
 #include <vqblk/bio.h>
 #include <vqblk/blk.h>
 #include <vqblk/driver.h>
+#include <vqblk/request.h>
+#include <vqblk/segment.h>
 #include <vqblk/status.h>
 
 VQB_C_BEGIN
@@ -45,24 +55,36 @@ struct vqb_blk_driver; /* opaque */
 
 struct vqb_blk_driver_config {
 	uint32_t struct_size; /* sizeof(struct vqb_blk_driver_config) */
-	uint32_t depth; /* most requests in flight: 1 to 32768; no use above the ring's size */
+	/*
+	 * Most requests in flight: 1 to 32768; no use above the ring's size. With MERGE_WHEN_FULL
+	 * what is more than the device can do at a time is only longer before bios are merged.
+	 */
+	uint32_t depth;
 	struct vqb_driver *ring; /* with nothing in flight */
-	/* For headers and status bytes; aligned to 64 on both sides, VQB_BLK_AREA_BYTES(depth). */
+	/* For headers, ranges and status bytes; aligned to 64 on both sides. VQB_BLK_AREA_BYTES. */
 	struct vqb_dma area;
-	uint64_t features;                   /* as negotiated: RO and FLUSH matter */
+	uint64_t features;                   /* as negotiated */
 	const struct vqb_blk_limits *limits; /* from vqb_blk_limits_read; copied */
+	/* Limits of segments, as vqb_limits_of_blk has them, with changes of yours; NULL: none. */
+	const struct vqb_limits *mapping;
+	uint32_t path;  /* enum vqb_path; 0: merge when full */
+	uint32_t flags; /* enum vqb_requests_flag */
+	uint32_t
+		ranges; /* most of a DISCARD and its like; 0: there are none, whatever the device has */
+	uint32_t zero;
 };
 
 /*
- * The DMA area: headers first, then status bytes, which the device writes, on cache lines of
- * their own.
+ * The DMA area: headers first, then ranges, then status bytes, which the device writes, on cache
+ * lines of their own.
  */
-#define VQB_BLK_AREA_BYTES(depth)                                                                  \
-	((((size_t)16 * (depth) + 63) & ~(size_t)63) + (((size_t)(depth) + 63) & ~(size_t)63))
+#define VQB_BLK_AREA_BYTES(depth, ranges)                                                          \
+	((((size_t)16 * (depth) * ((size_t)1 + (ranges)) + 63) & ~(size_t)63) +                    \
+	 (((size_t)(depth) + 63) & ~(size_t)63))
 
 /* Memory of a blk driver, for static allocation; `segments` is that of the limits. */
-#define VQB_BLK_DRIVER_BYTES(depth, segments)                                                      \
-	VQB_ROUND_UP(512u + 16u * (size_t)(depth) + 16u * (size_t)(segments))
+#define VQB_BLK_DRIVER_BYTES(depth, segments, ranges)                                              \
+	VQB_ROUND_UP(1024u + 16u * (size_t)(depth) + 16u * ((size_t)(segments) + (ranges)))
 
 /*
  * Bytes that vqb_blk_driver_init needs: at most VQB_BLK_DRIVER_BYTES.
@@ -75,31 +97,41 @@ VQB_API size_t vqb_blk_driver_size(const struct vqb_blk_driver_config *config);
  * the driver; there is nothing to destroy. Ring and area are kept, the configuration is not.
  *
  * VQB_OK with the driver in *out.
- * VQB_E_INVALID: a size, an alignment, limits that make no sense, or a ring that is in use.
- * VQB_E_TOOBIG: `bytes` is less than vqb_blk_driver_size, or the area is too small for `depth`.
- * Cost: O(depth).
+ * VQB_E_INVALID: a size, an alignment, a path or flag, limits that make no sense, or a ring that
+ * is in use. VQB_E_TOOBIG: `bytes` is less than vqb_blk_driver_size, or the area is too small for
+ * `depth` and `ranges`. Cost: O(depth).
  */
 VQB_API int32_t vqb_blk_driver_init(void *mem, size_t bytes,
 				    const struct vqb_blk_driver_config *config,
 				    struct vqb_blk_driver **out);
 
 /*
- * Submits one bio. The device sees it at the next publish or turn.
+ * Submits one bio (`next` is not looked at). The device sees what could be sent at the next publish
+ * or turn; the rest waits.
  *
- * VQB_OK: it is the library's until reap or abandon hands it back.
- * VQB_E_NOSPC: no slot, descriptor or table now; something is in flight, so reap and retry.
- * VQB_E_UNSUPP: this device does not do that: an unknown op, a flag, a write where RO was
- *   offered, a flush where FLUSH was not negotiated (completed writes are durable then).
- * VQB_E_INVALID: IN and OUT: no data, not whole blocks, or past capacity; FLUSH: with data;
- *   GET_ID: not 20 bytes; a bad segment; or no ring.
- * VQB_E_TOOBIG: more segments, or bytes in one, than the limits allow, or than the ring can take.
- * VQB_E_BUSY: the bio is the library's already. VQB_E_BROKEN: as vqb_driver_add.
- * On failure nothing has changed, and `status` of the bio isn't set. Cost: O(segments).
+ * VQB_OK: it is the library's until it is handed back, or cancelled.
+ * VQB_E_UNSUPP, VQB_E_INVALID, VQB_E_TOOBIG, VQB_E_BUSY: as vqb_requests_submit. TOOBIG, too: it
+ *   has more segments than the ring can take, which is so if limits were made for a larger one.
+ * VQB_E_BROKEN, VQB_E_NEEDS_RESET, and VQB_E_INVALID if there is no ring: as vqb_driver_state.
+ * On failure nothing has changed but `status`, which says the same. Cost: that of
+ * vqb_requests_submit, vqb_requests_next and vqb_driver_add.
  */
 VQB_API int32_t vqb_blk_submit(struct vqb_blk_driver *drv, struct vqb_bio *bio);
 
 /*
- * Makes submitted bios visible and says whether the device has to be notified, or does that and
+ * Submits a list of bios in order, as one batch: with the path REQUEST they share requests. What
+ * is refused comes back in *refused (unless NULL), in order, each with its `status`; all others are
+ * as if they alone had been submitted.
+ *
+ * VQB_OK: none was refused. Else the status of the first that was. VQB_E_BUSY: a bio is the
+ * library's already, where the list ends, since its `next` is in use; what came before was
+ * submitted.
+ */
+VQB_API int32_t vqb_blk_submit_list(struct vqb_blk_driver *drv, struct vqb_bio *list,
+				    struct vqb_bio **refused);
+
+/*
+ * Makes what was sent visible and says whether the device has to be notified, or does that and
  * asks for the next completion to be announced, with one fence: vqb_driver_publish and
  * vqb_driver_turn on the ring.
  */
@@ -107,32 +139,57 @@ VQB_API uint32_t vqb_blk_publish(struct vqb_blk_driver *drv);
 VQB_API uint32_t vqb_blk_turn(struct vqb_blk_driver *drv);
 
 /*
- * Hands back all bios that have completed, each once, in *done as a list in the order of
- * completion (NULL: none), `status` set: VQB_OK, VQB_E_UNSUPP as the device says, or VQB_E_IO
- * for any other status byte. How many, as the answer. Never calls back.
- * Cost: O(completions).
+ * Hands back all bios that are done, each once, in *done as a list in the order of completion
+ * (NULL: none), `status` set: VQB_OK, VQB_E_UNSUPP as the device says, or VQB_E_IO for any other
+ * status byte. How many, as the answer. Then sends what waits and now has room: publish or turn
+ * afterwards, also if nothing came back. Never calls back: whom to wake is the caller's to
+ * decide, once for all of them. Cost: O(completions), and that of what it sends.
  */
 VQB_API uint32_t vqb_blk_reap(struct vqb_blk_driver *drv, struct vqb_bio **done);
 
 /*
- * After vqb_driver_reset(ring, NULL): hands back, in *list, every bio that never completed, with
- * status VQB_E_AGAIN: undecided, it may have been carried out or not; submit it again once the
- * queue works, if it must be.
+ * Takes back a bio, if it is in time. VQB_OK: this is its completion, with status
+ * VQB_E_CANCELLED: nothing of it was sent, or ever will be. VQB_E_LATE: something was sent, or the
+ * bio is done already; reap tells. VQB_E_INVALID: it is IDLE, or not of this driver. Cost: constant.
+ */
+VQB_API int32_t vqb_blk_cancel(struct vqb_blk_driver *drv, struct vqb_bio *bio);
+
+/*
+ * After vqb_driver_reset(ring, NULL): hands back, in *list, every bio that is not, in the order in
+ * which they were submitted. VQB_E_AGAIN: undecided, it may have been carried out, in part or not
+ * at all; submit it again once the queue works, if it must be done. VQB_E_CANCELLED: nothing of it
+ * was sent. (Those that failed before, in a part, have the status of that.)
  *
  * VQB_OK. VQB_E_BUSY: the ring has not been reset, its device may still write to the buffers; the
- * list is empty. Cost: O(ring size).
+ * list is empty. Cost: O(ring size), and O(n log n) for n bios.
  */
 VQB_API int32_t vqb_blk_abandon(struct vqb_blk_driver *drv, struct vqb_bio **list);
 
-/* Bios submitted and not handed back. */
+/*
+ * Bios submitted and not handed back; those of them that wait, a part of them at least; requests
+ * in flight.
+ */
+VQB_API uint32_t vqb_blk_outstanding(const struct vqb_blk_driver *drv);
+VQB_API uint32_t vqb_blk_waiting(const struct vqb_blk_driver *drv);
 VQB_API uint32_t vqb_blk_in_flight(const struct vqb_blk_driver *drv);
 
 /*
- * New limits and features, after a reset or when capacity changed. `segments` may not grow beyond
- * what init was given. VQB_OK or VQB_E_INVALID: nothing has changed.
+ * Another path. VQB_OK. VQB_E_BUSY: bios are outstanding. VQB_E_INVALID: there is no such path.
  */
-VQB_API int32_t vqb_blk_driver_limits(struct vqb_blk_driver *drv, uint64_t features,
-				      const struct vqb_blk_limits *limits);
+VQB_API int32_t vqb_blk_set_path(struct vqb_blk_driver *drv, uint32_t path);
+
+/*
+ * New limits and features, after a reset or when capacity changed: config as for init, but only
+ * features, limits, mapping and flags count. Segments of a request may not grow beyond what init
+ * was given. VQB_OK or VQB_E_INVALID: nothing has changed.
+ */
+VQB_API int32_t vqb_blk_driver_configure(struct vqb_blk_driver *drv,
+					 const struct vqb_blk_driver_config *config);
+
+/* Copies the counters to *out; sets them to 0. */
+VQB_API void vqb_blk_driver_read_counters(const struct vqb_blk_driver *drv,
+					  struct vqb_requests_counters *out);
+VQB_API void vqb_blk_driver_clear_counters(struct vqb_blk_driver *drv);
 
 VQB_C_END
 

@@ -33,6 +33,8 @@ enum vqb_status {
 	 * Not in this state: something is still out (tickets, tokens) and has to come back first.
 	 */
 	VQB_E_BUSY = -4,
+	/* Too late to take a bio back: something of it was sent. It will be handed back as ever. */
+	VQB_E_LATE = -9,
 	/*
 	 * The ticket is of an earlier life of its queue, or was put already. Nothing was written,
 	 * to the ring or to guest memory. Expected after a reset; otherwise a double completion.
@@ -51,6 +53,8 @@ enum vqb_status {
 	 * wait: the time is over. Of a bio that a reset ended: undecided, it may have been done.
 	 */
 	VQB_E_AGAIN = -10,
+	/* A bio was taken back before anything of it was sent. */
+	VQB_E_CANCELLED = -14,
 
 	/* ---- the peer's fault ---- */
 

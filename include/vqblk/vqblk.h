@@ -10,7 +10,7 @@
  *   api.h status.h port.h wire.h               the ground
  *   ring.h indirect.h driver.h                 virtqueue, driver side
  *   memory.h device.h                          virtqueue, device side
- *   blk.h bio.h segment.h blk_driver.h         virtio-blk, driver side
+ *   blk.h bio.h segment.h request.h blk_driver.h  virtio-blk, driver side
  *   backend.h blk_parse.h blk_device.h         virtio-blk, device side
  *   coalesce.h                                 neighbours joined, for any device
  *   backend_fault.h                            bad storage, to test with
@@ -53,6 +53,7 @@
 #include <vqblk/memory.h>
 #include <vqblk/port.h>
 #include <vqblk/ring.h>
+#include <vqblk/request.h>
 #include <vqblk/segment.h>
 #include <vqblk/status.h>
 #include <vqblk/wire.h>

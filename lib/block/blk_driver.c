@@ -1,17 +1,22 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * blk_driver.c: bios into requests and back.
+ * blk_driver.c: requests onto the ring and back.
  *
- * A slot is one header and one status byte of the DMA area. It is free, or holds the bio of one
- * request that is in flight on the ring, whose token it is. Nothing in the DMA area is read but
- * the status byte, once, when the ring says that the request is done.
+ * A slot is one header, room for ranges, and one status byte of the DMA area. It is free, or holds
+ * the bios of one request that is in flight on the ring, whose token it is. Nothing in the DMA area
+ * is read but the status byte, once, when the ring says that the request is done.
+ *
+ * Which bios those are, and which go next, is request.c's; send() is the one place from where they
+ * go, for the first time or after there was no room.
  */
 #include <vqblk/blk_driver.h>
 
+#include "request.h"
+
 struct slot {
-	struct vqb_bio *bio;
+	struct vqb_bio *bio; /* the first of them */
+	uint32_t bios;
 	uint32_t next; /* free slot after this one, or NO_SLOT */
-	uint32_t index;
 };
 
 #define NO_SLOT UINT32_MAX
@@ -22,70 +27,99 @@ enum { BATCH = 16 }; /* completions or tokens at a time, on the stack */
 #define STATUS_UNWRITTEN 0xff
 
 struct vqb_blk_driver {
+	struct vqb_requests rq;
 	struct vqb_driver *ring;
-	uint64_t capacity;
-	uint64_t features;
-	uint32_t block_size, segment_bytes, segments;
-	uint32_t max_segments; /* room in `scratch`, header and status aside */
 	uint32_t depth, free, in_flight;
-	uint32_t zero;
+	uint32_t ranges;
+	uint32_t segments;             /* room in `table`, header and status aside */
 	struct vqb_blk_header *header; /* in the DMA area, one for each slot */
+	struct vqb_blk_range *range;   /* `ranges` for each */
 	uint8_t *status;
-	uint64_t header_addr, status_addr;
-	struct vqb_segment *scratch;
+	uint64_t header_addr, range_addr, status_addr;
+	struct vqb_segment *table; /* of the request that is being made */
 	struct slot slot[];
 };
 
-_Static_assert(sizeof(struct vqb_blk_driver) + 2 * sizeof(struct vqb_segment) <= 512, "bound");
+_Static_assert(sizeof(struct vqb_blk_driver) + 2 * sizeof(struct vqb_segment) <= 1024 - 64,
+	       "bound");
 _Static_assert(sizeof(struct slot) <= 16, "bound");
 
 /* ---- setting up ---- */
 
-static int limits_are_good(const struct vqb_blk_limits *limits)
+/* The limits of its requests. VQB_OK, or what is wrong. */
+static int32_t limits_of(const struct vqb_blk_driver_config *config, struct vqb_limits *limits)
 {
-	if (!limits || limits->struct_size != sizeof(*limits))
-		return 0;
-	if (limits->block_size < VQB_SECTOR_BYTES || limits->block_size & (limits->block_size - 1))
-		return 0;
-	return limits->segment_bytes && limits->segments && limits->segments <= VQB_RING_MAX - 2;
+	if (!config || config->struct_size != sizeof(*config) || config->zero || !config->limits)
+		return VQB_E_INVALID;
+	if (!config->mapping)
+		return vqb_limits_of_blk(config->limits, config->features, 0, limits);
+	*limits = *config->mapping;
+	return vqb_limits_check(limits, NULL);
+}
+
+/* Entries of the table: segments of data or ranges, which are written there first. */
+static uint32_t entries(const struct vqb_blk_driver_config *config, const struct vqb_limits *limits)
+{
+	return limits->max_segments > config->ranges ? limits->max_segments : config->ranges;
+}
+
+/* The area has less than 2^31 bytes, which every machine can count. */
+static int numbers_are_good(const struct vqb_blk_driver_config *config,
+			    const struct vqb_limits *limits)
+{
+	return config->depth && config->depth <= VQB_RING_MAX && config->ranges <= VQB_RING_MAX &&
+	       config->depth * (config->ranges + 1) <= 1u << 26 &&
+	       limits->max_segments <= VQB_RING_MAX - 2;
 }
 
 size_t vqb_blk_driver_size(const struct vqb_blk_driver_config *config)
 {
-	if (!config || config->struct_size != sizeof(*config) || !config->depth ||
-	    config->depth > VQB_RING_MAX || !limits_are_good(config->limits))
+	struct vqb_limits limits;
+
+	if (limits_of(config, &limits) || !numbers_are_good(config, &limits))
 		return 0;
 	return VQB_ROUND_UP(sizeof(struct vqb_blk_driver) + config->depth * sizeof(struct slot) +
-			    (config->limits->segments + 2) * sizeof(struct vqb_segment));
+			    ((size_t)entries(config, &limits) + 2) * sizeof(struct vqb_segment));
 }
 
-static int32_t check_area(const struct vqb_dma *area, uint32_t depth)
+static int32_t check_area(const struct vqb_blk_driver_config *config)
 {
+	const struct vqb_dma *area = &config->area;
+
 	if (!area->host || (uintptr_t)area->host % VQB_ALIGN || area->addr % VQB_ALIGN)
 		return VQB_E_INVALID;
-	if (area->bytes < VQB_BLK_AREA_BYTES(depth))
+	if (area->bytes < VQB_BLK_AREA_BYTES(config->depth, config->ranges))
 		return VQB_E_TOOBIG;
 	return area->addr > UINT64_MAX - (area->bytes - 1) ? VQB_E_INVALID : VQB_OK;
 }
 
 static void set_area(struct vqb_blk_driver *drv, const struct vqb_dma *area)
 {
-	size_t headers = VQB_BLK_AREA_BYTES(drv->depth) - (((size_t)drv->depth + 63) & ~(size_t)63);
+	size_t statuses = ((size_t)drv->depth + 63) & ~(size_t)63;
+	size_t before = VQB_BLK_AREA_BYTES(drv->depth, drv->ranges) - statuses;
 
 	drv->header = area->host;
 	drv->header_addr = area->addr;
-	drv->status = (uint8_t *)area->host + headers;
-	drv->status_addr = area->addr + headers;
+	drv->range = (struct vqb_blk_range *)(void *)(drv->header + drv->depth);
+	drv->range_addr = area->addr + drv->depth * sizeof(*drv->header);
+	drv->status = (uint8_t *)area->host + before;
+	drv->status_addr = area->addr + before;
 }
 
-static void set_limits(struct vqb_blk_driver *drv, uint64_t features,
-		       const struct vqb_blk_limits *limits)
+static struct vqb_requests_config requests_config(const struct vqb_blk_driver_config *config,
+						  const struct vqb_limits *limits)
 {
-	drv->features = features;
-	drv->capacity = limits->capacity;
-	drv->block_size = limits->block_size;
-	drv->segment_bytes = limits->segment_bytes;
-	drv->segments = limits->segments;
+	struct vqb_requests_config c = {
+		.struct_size = sizeof(c),
+		.path = config->path,
+		.flags = config->flags,
+		.max_ranges = config->ranges,
+		.features = config->features,
+		.capacity = config->limits->capacity,
+		.limits = limits,
+	};
+
+	return c;
 }
 
 int32_t vqb_blk_driver_init(void *mem, size_t bytes, const struct vqb_blk_driver_config *config,
@@ -93,6 +127,9 @@ int32_t vqb_blk_driver_init(void *mem, size_t bytes, const struct vqb_blk_driver
 {
 	size_t need = vqb_blk_driver_size(config);
 	struct vqb_blk_driver *drv = mem;
+	struct vqb_requests_config requests;
+	struct vqb_requests *rq;
+	struct vqb_limits limits;
 	int32_t status;
 	uint32_t i;
 
@@ -102,143 +139,189 @@ int32_t vqb_blk_driver_init(void *mem, size_t bytes, const struct vqb_blk_driver
 		return VQB_E_INVALID;
 	if (bytes < need)
 		return VQB_E_TOOBIG;
-	status = check_area(&config->area, config->depth);
+	status = check_area(config);
 	if (status)
 		return status;
-
-	memset(drv, 0, need);
+	(void)limits_of(config, &limits);
+	requests = requests_config(config, &limits);
+	status = vqb_requests_init(&drv->rq, sizeof(drv->rq), &requests, &rq);
+	if (status)
+		return status;
+	memset((char *)drv + sizeof(drv->rq), 0, need - sizeof(drv->rq));
 	drv->ring = config->ring;
 	drv->depth = config->depth;
-	drv->max_segments = config->limits->segments;
-	drv->scratch = (struct vqb_segment *)(drv->slot + drv->depth);
+	drv->ranges = config->ranges;
+	drv->segments = entries(config, &limits);
+	drv->table = (struct vqb_segment *)(drv->slot + drv->depth);
 	set_area(drv, &config->area);
-	set_limits(drv, config->features, config->limits);
-	for (i = 0; i < drv->depth; i++) {
-		drv->slot[i].index = i;
+	for (i = 0; i < drv->depth; i++)
 		drv->slot[i].next = i + 1 < drv->depth ? i + 1 : NO_SLOT;
-	}
 	*out = drv;
 	return VQB_OK;
 }
 
-int32_t vqb_blk_driver_limits(struct vqb_blk_driver *drv, uint64_t features,
-			      const struct vqb_blk_limits *limits)
+int32_t vqb_blk_driver_configure(struct vqb_blk_driver *drv,
+				 const struct vqb_blk_driver_config *config)
 {
-	if (!limits_are_good(limits) || limits->segments > drv->max_segments)
+	struct vqb_requests_config requests;
+	struct vqb_limits limits;
+
+	if (limits_of(config, &limits) || limits.max_segments > drv->segments)
 		return VQB_E_INVALID;
-	set_limits(drv, features, limits);
-	return VQB_OK;
+	requests = requests_config(config, &limits);
+	requests.path = drv->rq.path;
+	requests.max_ranges = drv->ranges;
+	return vqb_requests_configure(&drv->rq, &requests);
 }
 
-/* ---- submit ---- */
-
-static int has(const struct vqb_blk_driver *drv, uint32_t feature)
+int32_t vqb_blk_set_path(struct vqb_blk_driver *drv, uint32_t path)
 {
-	return (drv->features & VQB_FEATURE(feature)) != 0;
+	return vqb_requests_set_path(&drv->rq, path);
 }
 
-/* Copies the bio's segments behind the header's place and adds up their bytes. */
-static int32_t copy_segments(struct vqb_blk_driver *drv, const struct vqb_bio *bio, uint64_t *bytes)
-{
-	struct vqb_segment *to = drv->scratch + 1;
-	uint32_t i;
+/* ---- sending ---- */
 
-	*bytes = 0;
-	if (bio->nvec > drv->segments)
-		return VQB_E_TOOBIG;
-	if (bio->nvec && !bio->vec)
-		return VQB_E_INVALID;
-	for (i = 0; i < bio->nvec; i++) {
-		to[i] = bio->vec[i];
-		if (to[i].len > drv->segment_bytes)
-			return VQB_E_TOOBIG;
-		*bytes += to[i].len;
+/* The ranges in the table go into the slot's part of the area; the table gets that part instead. */
+static void place_ranges(struct vqb_blk_driver *drv, uint32_t index, const struct vqb_request *r)
+{
+	uint32_t flags = r->flags & VQB_BIO_UNMAP ? VQB_BLK_RANGE_UNMAP : 0, i;
+	struct vqb_blk_range *range = drv->range + (size_t)index * drv->ranges;
+	struct vqb_segment *seg = drv->table + 1;
+
+	for (i = 0; i < r->n; i++) {
+		range[i].sector = vqb_to_le64(seg[i].addr);
+		range[i].sectors = vqb_to_le32(seg[i].len);
+		range[i].flags = vqb_to_le32(flags);
 	}
-	return VQB_OK;
+	seg->addr = drv->range_addr + (uint64_t)index * drv->ranges * sizeof(*range);
+	seg->len = (uint32_t)r->bytes;
 }
 
-/* May this device be asked for this, with so many bytes of data? */
-static int32_t check_op(const struct vqb_blk_driver *drv, const struct vqb_bio *bio, uint64_t bytes)
+/* Header and status of a slot, and their segments around the data. Answers how many are readable. */
+static uint32_t fill_slot(struct vqb_blk_driver *drv, uint32_t index, const struct vqb_request *r,
+			  uint32_t *segments)
 {
-	switch (bio->op) {
-	case VQB_BLK_OUT:
-		if (has(drv, VQB_BLK_F_RO))
-			return VQB_E_UNSUPP;
-		/* fall through */
-	case VQB_BLK_IN:
-		if (!bytes)
-			return VQB_E_INVALID;
-		return vqb_blk_check(drv->capacity, drv->block_size, bio->sector, bytes);
-	case VQB_BLK_FLUSH:
-		if (!has(drv, VQB_BLK_F_FLUSH))
-			return VQB_E_UNSUPP;
-		return bio->nvec ? VQB_E_INVALID : VQB_OK;
-	case VQB_BLK_GET_ID:
-		return bytes == VQB_BLK_ID_BYTES ? VQB_OK : VQB_E_INVALID;
-	default:
-		return VQB_E_UNSUPP;
-	}
-}
-
-/* Header and status of a slot, and the segments around the data in `scratch`. */
-static void fill_slot(struct vqb_blk_driver *drv, const struct slot *slot,
-		      const struct vqb_bio *bio)
-{
-	int placed = bio->op == VQB_BLK_IN || bio->op == VQB_BLK_OUT;
 	struct vqb_blk_header header = {
-		.type = vqb_to_le32(bio->op),
-		.sector = vqb_to_le64(placed ? bio->sector : 0),
+		.type = vqb_to_le32(r->op),
+		.reserved = vqb_to_le32(r->ioprio),
+		.sector = vqb_to_le64(r->sector),
 	};
-	struct vqb_segment *seg = drv->scratch;
+	struct vqb_segment *seg = drv->table;
+	uint32_t n = r->n, readable = 1;
 
-	drv->header[slot->index] = header;
-	drv->status[slot->index] = STATUS_UNWRITTEN;
-	seg[0].addr = drv->header_addr + slot->index * sizeof(header);
+	if (r->op == VQB_BLK_OUT) {
+		readable += n;
+	} else if (range_limits(&drv->rq.limits, r->op)) {
+		place_ranges(drv, index, r);
+		n = 1;
+		readable = 2;
+	}
+	drv->header[index] = header;
+	drv->status[index] = STATUS_UNWRITTEN;
+	seg[0].addr = drv->header_addr + index * sizeof(header);
 	seg[0].len = sizeof(header);
-	seg[bio->nvec + 1].addr = drv->status_addr + slot->index;
-	seg[bio->nvec + 1].len = 1;
-	seg[bio->nvec + 1].zero = 0;
+	seg[n + 1].addr = drv->status_addr + index;
+	seg[n + 1].len = 1;
+	seg[n + 1].zero = 0;
+	*segments = n + 2;
+	return readable;
 }
 
-/* Waiting helps, unless the ring has broken: then nothing will come back. */
-static int32_t no_slot(const struct vqb_blk_driver *drv)
+/* Puts a request onto the ring, in the first free slot. As vqb_driver_add. */
+static int32_t send(struct vqb_blk_driver *drv, const struct vqb_request *r)
+{
+	struct slot *slot = &drv->slot[drv->free];
+	uint32_t segments, readable = fill_slot(drv, drv->free, r, &segments);
+	int32_t status = vqb_driver_add(drv->ring, drv->table, readable, segments - readable, slot);
+
+	if (status)
+		return status;
+	drv->free = slot->next;
+	drv->in_flight++;
+	slot->bio = r->bio;
+	slot->bios = r->bios;
+	return VQB_OK;
+}
+
+/* Will what the ring answered pass, with a completion or with a reset? */
+static int must_wait(const struct vqb_blk_driver *drv, int32_t status)
+{
+	return status == VQB_E_NOSPC || (status && vqb_driver_state(drv->ring));
+}
+
+/* Sends what waits as long as there is room. Bios that can't be sent are linked behind *tail. */
+static void send_waiting(struct vqb_blk_driver *drv, struct vqb_bio ***tail)
+{
+	struct vqb_request r;
+	int32_t status;
+
+	while (drv->rq.waiting) {
+		if (drv->free == NO_SLOT) {
+			vqb_requests_full(&drv->rq);
+			return;
+		}
+		status = vqb_requests_next(&drv->rq, &r, drv->table + 1, drv->segments);
+		if (VQB_LIKELY(!status))
+			status = send(drv, &r);
+		if (VQB_UNLIKELY(must_wait(drv, status))) {
+			vqb_requests_full(&drv->rq);
+			return;
+		}
+		vqb_requests_sent(&drv->rq, &r);
+		if (VQB_UNLIKELY(status))
+			vqb_requests_done(&drv->rq, r.bio, r.bios, status, tail);
+	}
+}
+
+/* On failure it is the caller's, but for a BUSY one. */
+static int32_t accept(struct vqb_blk_driver *drv, struct vqb_bio *bio)
 {
 	int32_t status = vqb_driver_state(drv->ring);
 
-	return status ? status : VQB_E_NOSPC;
+	if (VQB_LIKELY(!status) || bio->state > VQB_BIO_PLUGGED)
+		return vqb_requests_submit(&drv->rq, bio);
+	bio->state = VQB_BIO_IDLE;
+	bio->status = (int8_t)status;
+	return status;
 }
 
 int32_t vqb_blk_submit(struct vqb_blk_driver *drv, struct vqb_bio *bio)
 {
-	struct slot *slot;
-	uint64_t bytes;
-	uint32_t readable;
-	int32_t status;
+	uint32_t waited = drv->rq.waiting;
+	struct vqb_bio *failed, **tail = &failed;
+	int32_t status = accept(drv, bio);
 
-	if (bio->state != VQB_BIO_IDLE)
-		return VQB_E_BUSY;
-	if (bio->flags)
-		return VQB_E_UNSUPP;
-	status = copy_segments(drv, bio, &bytes);
-	if (!status)
-		status = check_op(drv, bio, bytes);
-	if (status)
+	if (status || waited)
 		return status;
-	if (drv->free == NO_SLOT)
-		return no_slot(drv);
+	send_waiting(drv, &tail);
+	return bio->state == VQB_BIO_IDLE ? bio->status : VQB_OK;
+}
 
-	slot = &drv->slot[drv->free];
-	fill_slot(drv, slot, bio);
-	readable = 1 + (bio->op == VQB_BLK_OUT ? bio->nvec : 0);
-	status = vqb_driver_add(drv->ring, drv->scratch, readable, bio->nvec + 2 - readable, slot);
-	if (status)
-		return status;
+int32_t vqb_blk_submit_list(struct vqb_blk_driver *drv, struct vqb_bio *list,
+			    struct vqb_bio **refused)
+{
+	uint32_t waited = drv->rq.waiting;
+	struct vqb_bio *none, *next, **tail = refused ? refused : &none, **first = tail;
+	int32_t status, answer = VQB_OK;
 
-	drv->free = slot->next;
-	slot->bio = bio;
-	bio->state = VQB_BIO_SENT;
-	drv->in_flight++;
-	return VQB_OK;
+	for (; list; list = next) {
+		next = list->next;
+		status = accept(drv, list);
+		if (status && !answer)
+			answer = status;
+		if (status == VQB_E_BUSY)
+			break;
+		if (status) {
+			*tail = list;
+			tail = &list->next;
+		}
+	}
+	*tail = NULL;
+	if (!waited)
+		send_waiting(drv, &tail);
+	if (!answer && *first)
+		answer = (*first)->status;
+	return answer;
 }
 
 uint32_t vqb_blk_publish(struct vqb_blk_driver *drv)
@@ -253,50 +336,52 @@ uint32_t vqb_blk_turn(struct vqb_blk_driver *drv)
 
 /* ---- completion ---- */
 
-static int8_t outcome(uint8_t status)
+static int32_t outcome(uint8_t status)
 {
-	if (status == VQB_BLK_S_OK)
+	if (VQB_LIKELY(status == VQB_BLK_S_OK))
 		return VQB_OK;
 	return status == VQB_BLK_S_UNSUPP ? VQB_E_UNSUPP : VQB_E_IO;
 }
 
-/* The bio of a slot is the caller's again, and the slot is free. */
-static struct vqb_bio *leave_slot(struct vqb_blk_driver *drv, struct slot *slot, int8_t status)
+/* The slot of a request is free, and its bios go on, or are the caller's again. */
+static void leave_slot(struct vqb_blk_driver *drv, struct slot *slot, int32_t status,
+		       struct vqb_bio ***tail)
 {
-	struct vqb_bio *bio = slot->bio;
-
-	slot->bio = NULL;
 	slot->next = drv->free;
-	drv->free = slot->index;
+	drv->free = (uint32_t)(slot - drv->slot);
 	drv->in_flight--;
-	bio->next = NULL;
-	bio->state = VQB_BIO_IDLE;
-	bio->status = status;
-	return bio;
+	vqb_requests_done(&drv->rq, slot->bio, slot->bios, status, tail);
 }
 
 uint32_t vqb_blk_reap(struct vqb_blk_driver *drv, struct vqb_bio **done)
 {
+	uint32_t before = drv->rq.outstanding, n, i;
 	struct vqb_done batch[BATCH];
-	uint32_t n, i, all = 0;
+	struct vqb_bio **tail = done;
 
 	*done = NULL;
 	do {
 		n = vqb_driver_reap(drv->ring, batch, BATCH);
 		for (i = 0; i < n; i++) {
 			struct slot *slot = batch[i].token;
-			uint8_t status = vqb_port_load8(&drv->status[slot->index]);
+			uint8_t status = vqb_port_load8(&drv->status[slot - drv->slot]);
 
-			*done = leave_slot(drv, slot, outcome(status));
-			done = &(*done)->next;
+			leave_slot(drv, slot, outcome(status), &tail);
 		}
-		all += n;
 	} while (n == BATCH);
-	return all;
+	if (drv->rq.waiting)
+		send_waiting(drv, &tail);
+	return before - drv->rq.outstanding;
+}
+
+int32_t vqb_blk_cancel(struct vqb_blk_driver *drv, struct vqb_bio *bio)
+{
+	return vqb_requests_cancel(&drv->rq, bio);
 }
 
 int32_t vqb_blk_abandon(struct vqb_blk_driver *drv, struct vqb_bio **list)
 {
+	struct vqb_bio **tail = list;
 	void *token[BATCH];
 	uint32_t n, i;
 	int32_t status;
@@ -305,15 +390,40 @@ int32_t vqb_blk_abandon(struct vqb_blk_driver *drv, struct vqb_bio **list)
 	do {
 		n = 0;
 		status = vqb_driver_detach(drv->ring, token, BATCH, &n);
-		for (i = 0; i < n; i++) {
-			*list = leave_slot(drv, token[i], VQB_E_AGAIN);
-			list = &(*list)->next;
-		}
+		for (i = 0; i < n; i++)
+			leave_slot(drv, token[i], VQB_E_AGAIN, &tail);
 	} while (status == VQB_E_NOSPC && n);
-	return status;
+	if (status)
+		return status;
+	vqb_requests_abandon(&drv->rq, &tail);
+	vqb_requests_sort(list);
+	return VQB_OK;
+}
+
+/* ---- queries ---- */
+
+uint32_t vqb_blk_outstanding(const struct vqb_blk_driver *drv)
+{
+	return drv->rq.outstanding;
+}
+
+uint32_t vqb_blk_waiting(const struct vqb_blk_driver *drv)
+{
+	return drv->rq.waiting;
 }
 
 uint32_t vqb_blk_in_flight(const struct vqb_blk_driver *drv)
 {
 	return drv->in_flight;
+}
+
+void vqb_blk_driver_read_counters(const struct vqb_blk_driver *drv,
+				  struct vqb_requests_counters *out)
+{
+	vqb_requests_read_counters(&drv->rq, out);
+}
+
+void vqb_blk_driver_clear_counters(struct vqb_blk_driver *drv)
+{
+	vqb_requests_clear_counters(&drv->rq);
 }

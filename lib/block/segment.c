@@ -313,6 +313,18 @@ uint64_t vqb_limits_bytes(const struct vqb_limits *limits, uint64_t sector)
 	return most_bytes(limits, sector);
 }
 
+uint32_t vqb_limits_range(const struct vqb_limits *limits, const struct vqb_range_limits *range,
+			  uint64_t sector, uint64_t sectors)
+{
+	uint32_t block = limits->block_size >> VQB_SECTOR_SHIFT, most, past;
+
+	if (sectors <= range->max_sectors)
+		return (uint32_t)sectors;
+	most = range->max_sectors & ~(block - 1);
+	past = range->alignment ? sector_in_chunk(sector + most, range->alignment) : 0;
+	return past < most && !(past & (block - 1)) ? most - past : most;
+}
+
 int vqb_segments_join(const struct vqb_limits *limits, const struct vqb_segment *a,
 		      const struct vqb_segment *b)
 {
@@ -670,4 +682,40 @@ int32_t vqb_map_next(struct vqb_mapper *m, struct vqb_segment *out, uint32_t roo
 	}
 	rest = w;
 	return walk_to_end(&rest, m, n, bytes);
+}
+
+int32_t vqb_map_append(const struct vqb_limits *limits, uint64_t sector,
+		       const struct vqb_segment *vec, uint32_t nvec, struct vqb_segment *out,
+		       uint32_t room, uint32_t *n, uint64_t *bytes)
+{
+	struct vqb_mapper m;
+	struct vqb_segment last;
+	struct walk w;
+	enum pace pace;
+
+	if (!limits || limits->struct_size != sizeof(*limits) || !vec || !nvec || !out || !n ||
+	    !*n || !bytes)
+		return VQB_E_INVALID;
+	m = vqb_mapper_over(limits, vec, nvec, sector);
+	w.limits = limits;
+	w.out = out;
+	w.cap = least(room, limits->max_segments);
+	begin(&w, &m, most_bytes(limits, sector));
+	if (*n > w.cap || *bytes > w.most)
+		return VQB_E_TOOBIG;
+
+	/* The last segment is the only one that can still change. */
+	last = out[*n - 1];
+	w.n = *n;
+	w.bytes = *bytes;
+	w.start = last.addr;
+	w.end = last.addr + last.len;
+	pace = walk(&w, &m);
+	if (pace == AT_END && !(w.bytes & (limits->block_size - 1))) {
+		*n = w.n;
+		*bytes = w.bytes;
+		return VQB_OK;
+	}
+	out[*n - 1] = last;
+	return pace == WRONG ? VQB_E_INVALID : VQB_E_TOOBIG;
 }

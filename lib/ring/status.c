@@ -21,6 +21,8 @@ const char *vqb_status_name(int32_t status)
 		return "VQB_E_TOOBIG";
 	case VQB_E_BUSY:
 		return "VQB_E_BUSY";
+	case VQB_E_LATE:
+		return "VQB_E_LATE";
 	case VQB_E_STALE:
 		return "VQB_E_STALE";
 	case VQB_E_FAULT:
@@ -33,6 +35,8 @@ const char *vqb_status_name(int32_t status)
 		return "VQB_E_NEEDS_RESET";
 	case VQB_E_AGAIN:
 		return "VQB_E_AGAIN";
+	case VQB_E_CANCELLED:
+		return "VQB_E_CANCELLED";
 	case VQB_E_IO:
 		return "VQB_E_IO";
 	case VQB_E_UNSUPP:

@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * request.h: the list of bios that wait, for the parts of it: who may get on it (request_check.c),
+ * what becomes of those that are on it (request.c, states.md), and which of them make the next
+ * request (request_make.c).
+ *
+ * The list is in the order of submission, but that what has to be sent again, or further, comes
+ * before all others. From `fresh` on nobody has been looked at for neighbours; before it, `before`
+ * and `after` say who can share a request with whom: chains in the order of the disk, which lie
+ * across the list as they may. Where nothing is merged nobody is ever looked at.
+ */
+#ifndef VQB_BLOCK_REQUEST_H
+#define VQB_BLOCK_REQUEST_H
+
+#include <vqblk/port.h>
+#include <vqblk/request.h>
+
+enum { REQUEST_WINDOW = 128 }; /* most bios that are looked at together */
+
+/* own.step: of a write with flushes, in this order. */
+enum { STEP_PREFLUSH, STEP_DATA, STEP_POSTFLUSH };
+
+struct vqb_requests {
+	_Alignas(VQB_ALIGN) struct vqb_bio *first;
+	struct vqb_bio *last, *fresh;
+	uint32_t waiting, outstanding;
+	uint32_t order;  /* of the next bio */
+	uint32_t window; /* as long as the last one was, twice, as overlaps come together */
+	uint32_t path, flags;
+	uint32_t merging;    /* those that wait may share requests */
+	uint32_t write_back; /* a write is durable after a flush */
+	uint64_t features, capacity;
+	struct vqb_limits limits; /* with no more ranges than a request can carry */
+	struct vqb_requests_counters counters;
+};
+
+_Static_assert(sizeof(struct vqb_requests) <= VQB_REQUESTS_BYTES, "bound");
+
+/* Limits of an op that names ranges; NULL: it doesn't. */
+static inline const struct vqb_range_limits *range_limits(const struct vqb_limits *limits,
+							  uint32_t op)
+{
+	switch (op) {
+	case VQB_BLK_DISCARD:
+		return &limits->discard;
+	case VQB_BLK_WRITE_ZEROES:
+		return &limits->zeroes;
+	case VQB_BLK_SECURE_ERASE:
+		return &limits->erase;
+	default:
+		return NULL;
+	}
+}
+
+/* As vqb_requests_submit says. *end gets the sector behind the last one of an op that has some. */
+int32_t request_check(const struct vqb_requests *rq, const struct vqb_bio *bio, uint64_t *end);
+
+#endif

@@ -1,0 +1,345 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * request_make.c: the next request, of the oldest bio that waits and of those that can share it.
+ *
+ * Those that wait are looked at in windows: they are sorted by sector, once, and each is linked to
+ * the one behind it on the disk if the two may share a request. Whether they will is up to limits,
+ * and seen when the request is made: from the front of the chain that the oldest bio is in, as far
+ * as they allow. So there is no front merge that could be measured from the wrong end (K32), and
+ * what was counted is what is sent.
+ */
+#include "request.h"
+
+/* ---- windows ---- */
+
+/* Two ascending lists, linked by own.after, as one; of equals, those of `a` come first. */
+static struct vqb_bio *merge(struct vqb_bio *a, struct vqb_bio *b, int by_order)
+{
+	struct vqb_bio *list, **tail = &list;
+	int b_first;
+
+	while (a && b) {
+		b_first = by_order ? (int32_t)(b->own.order - a->own.order) < 0
+				   : b->sector < a->sector;
+		if (b_first) {
+			*tail = b;
+			tail = &b->own.after;
+			b = *tail;
+		} else {
+			*tail = a;
+			tail = &a->own.after;
+			a = *tail;
+		}
+	}
+	*tail = a ? a : b;
+	return list;
+}
+
+/*
+ * Sorts by merging: run[i] has 2^i bios or none, as in counting. The last one takes all that there
+ * may be.
+ */
+static struct vqb_bio *sort(struct vqb_bio *list, int by_order)
+{
+	struct vqb_bio *run[17] = { NULL }, *bio;
+	const uint32_t last = sizeof(run) / sizeof(run[0]) - 1;
+	uint32_t i;
+
+	while (list) {
+		bio = list;
+		list = bio->own.after;
+		bio->own.after = NULL;
+		for (i = 0; i < last && run[i]; i++) {
+			bio = merge(run[i], bio, by_order);
+			run[i] = NULL;
+		}
+		run[i] = merge(run[i], bio, by_order);
+	}
+	for (i = 0, bio = NULL; i <= last; i++)
+		bio = merge(run[i], bio, by_order);
+	return bio;
+}
+
+void vqb_requests_sort(struct vqb_bio **list)
+{
+	struct vqb_bio *bio;
+
+	for (bio = *list; bio; bio = bio->next)
+		bio->own.after = bio->next;
+	*list = sort(*list, 1);
+	for (bio = *list; bio; bio = bio->next) {
+		bio->next = bio->own.after;
+		bio->own.after = NULL;
+	}
+}
+
+/* How much later one was submitted; with both on the list the difference has not wrapped. */
+static uint32_t lateness(const struct vqb_requests *rq, const struct vqb_bio *bio)
+{
+	return bio->own.order - rq->fresh->own.order;
+}
+
+/*
+ * Where two bios of a sorted list overlap, the later one of them can't be in the window, nor can
+ * what came after it. Answers the lateness of the first such; UINT32_MAX: none. Another look is
+ * needed after a cut, as not every pair was compared.
+ */
+static uint32_t first_overlap(const struct vqb_requests *rq, const struct vqb_bio *list)
+{
+	const struct vqb_bio *far = list, *bio;
+	uint32_t cut = UINT32_MAX, late;
+
+	for (bio = list->own.after; bio; bio = bio->own.after) {
+		if (bio->sector < far->own.end) {
+			late = lateness(rq, bio);
+			if (late < lateness(rq, far))
+				late = lateness(rq, far);
+			cut = late < cut ? late : cut;
+		}
+		if (bio->own.end > far->own.end)
+			far = bio;
+	}
+	return cut;
+}
+
+/* Leaves in the list what came before. The oldest bio is not later than itself, so it stays. */
+static void keep_before(const struct vqb_requests *rq, struct vqb_bio **list, uint32_t cut)
+{
+	while (*list) {
+		if (lateness(rq, *list) < cut)
+			list = &(*list)->own.after;
+		else
+			*list = (*list)->own.after;
+	}
+}
+
+/* The bios from `fresh` on that may be looked at, linked by own.after; *sorted: they ascend. */
+static uint32_t gather(const struct vqb_requests *rq, int *sorted)
+{
+	struct vqb_bio *bio = rq->fresh, *last = NULL;
+	uint32_t n = 0;
+
+	*sorted = 1;
+	for (; bio && n < rq->window; bio = bio->next, n++) {
+		if (bio->own.alone || bio->state != VQB_BIO_WAITING)
+			break;
+		if (last) {
+			*sorted &= bio->sector >= last->own.end;
+			last->own.after = bio;
+		}
+		last = bio;
+	}
+	if (last)
+		last->own.after = NULL;
+	return n;
+}
+
+static int alike(const struct vqb_bio *a, const struct vqb_bio *b)
+{
+	return a->op == b->op && a->flags == b->flags && a->ioprio == b->ioprio;
+}
+
+/* Links each of a sorted list to the one that it can share a request with. */
+static void link_neighbours(const struct vqb_requests *rq, struct vqb_bio *list)
+{
+	struct vqb_bio *bio, *next, *last = NULL, *last_range = NULL, *before;
+	const struct vqb_range_limits *ranges;
+	int several;
+
+	for (bio = list; bio; bio = next) {
+		next = bio->own.after;
+		bio->own.before = bio->own.after = NULL;
+		ranges = range_limits(&rq->limits, bio->op);
+		several = ranges && ranges->max_ranges > 1;
+		before = several ? last_range : last;
+		if (before && alike(before, bio) && (several || before->own.end == bio->sector)) {
+			before->own.after = bio;
+			bio->own.before = before;
+		}
+		if (several)
+			last_range = bio;
+		last = bio;
+	}
+}
+
+/* The first `n` from `fresh` on that came before the cut have been looked at. Answers how many. */
+static uint32_t move_on(struct vqb_requests *rq, uint32_t n, uint32_t cut)
+{
+	struct vqb_bio *bio = rq->fresh;
+	uint32_t i;
+
+	for (i = 0; i < n && lateness(rq, bio) < cut; i++)
+		bio = bio->next;
+	rq->fresh = bio;
+	return i;
+}
+
+/*
+ * Looks for neighbours among the bios from `fresh` on, as many as make a window. After a cut the
+ * next one is no longer than twice what was left: it would be cut again.
+ */
+static void look_around(struct vqb_requests *rq)
+{
+	struct vqb_bio *list = rq->fresh;
+	uint32_t cut = UINT32_MAX, late, n;
+	int sorted;
+
+	n = gather(rq, &sorted);
+	if (!n) {
+		rq->fresh = list->next;
+		return;
+	}
+	if (!sorted) {
+		list = sort(list, 0);
+		while ((late = first_overlap(rq, list)) != UINT32_MAX) {
+			keep_before(rq, &list, late);
+			cut = late;
+		}
+	}
+	link_neighbours(rq, list);
+	n = move_on(rq, n, cut);
+	if (cut != UINT32_MAX)
+		rq->window = n;
+	rq->window = rq->window < REQUEST_WINDOW / 2 ? 2 * rq->window : REQUEST_WINDOW;
+}
+
+/* ---- requests ---- */
+
+static struct vqb_bio *front_of_chain(struct vqb_bio *bio)
+{
+	while (bio->own.before)
+		bio = bio->own.before;
+	return bio;
+}
+
+/* Data of the first bio, or a part of it, and of all behind it that fit as a whole. */
+static int32_t make_data(const struct vqb_requests *rq, struct vqb_request *r,
+			 struct vqb_segment *table, uint32_t room)
+{
+	struct vqb_bio *bio = r->bio;
+	struct vqb_mapper m = vqb_mapper_over(&rq->limits, bio->vec, bio->nvec, bio->own.sector);
+	int32_t status;
+
+	m.at = bio->own.at;
+	m.offset = bio->own.offset;
+	status = vqb_map_next(&m, table, room, &r->n, &r->bytes);
+	if (status)
+		return status;
+	r->sector = bio->own.sector;
+	r->rest = (uint8_t)vqb_mapper_more(&m);
+	r->part = r->rest || r->sector != bio->sector;
+	if (r->rest) {
+		r->next = m.sector;
+		r->at = m.at;
+		r->offset = m.offset;
+		return VQB_OK;
+	}
+	for (bio = bio->own.after; bio; bio = bio->own.after, r->bios++)
+		if (vqb_map_append(&rq->limits, r->sector, bio->vec, bio->nvec, table, room, &r->n,
+				   &r->bytes))
+			break;
+	return VQB_OK;
+}
+
+/*
+ * Adds ranges up to `end`, as long as there is room for them, and answers where it got. What is
+ * contiguous to the last range and fits into it becomes part of it.
+ */
+static uint64_t add_ranges(const struct vqb_limits *limits, const struct vqb_range_limits *ranges,
+			   uint64_t sector, uint64_t end, struct vqb_segment *table, uint32_t most,
+			   uint32_t *n)
+{
+	struct vqb_segment *last = table + *n - 1;
+	uint32_t len;
+
+	if (*n && last->addr + last->len == sector &&
+	    end - sector <= ranges->max_sectors - last->len) {
+		last->len += (uint32_t)(end - sector);
+		return end;
+	}
+	for (; sector < end && *n < most; sector += len, ++*n) {
+		len = vqb_limits_range(limits, ranges, sector, end - sector);
+		table[*n].addr = sector;
+		table[*n].len = len;
+		table[*n].zero = 0;
+	}
+	return sector;
+}
+
+/* Ranges of the first bio, or of a part of it, and of all others that fit as a whole (K33). */
+static int32_t make_ranges(const struct vqb_requests *rq, struct vqb_request *r,
+			   struct vqb_segment *table, uint32_t room)
+{
+	const struct vqb_range_limits *ranges = range_limits(&rq->limits, r->op);
+	uint32_t most = room < ranges->max_ranges ? room : ranges->max_ranges, n, len;
+	struct vqb_bio *bio = r->bio;
+
+	if (!most)
+		return VQB_E_TOOBIG;
+	r->next =
+		add_ranges(&rq->limits, ranges, bio->own.sector, bio->own.end, table, most, &r->n);
+	r->rest = r->next != bio->own.end;
+	r->part = r->rest || bio->own.sector != bio->sector;
+	for (bio = r->rest ? NULL : bio->own.after; bio; bio = bio->own.after, r->bios++) {
+		n = r->n;
+		len = table[n - 1].len;
+		if (add_ranges(&rq->limits, ranges, bio->sector, bio->own.end, table, most,
+			       &r->n) == bio->own.end)
+			continue;
+		r->n = n;
+		table[n - 1].len = len;
+		break;
+	}
+	r->bytes = (uint64_t)r->n * VQB_BLK_RANGE_BYTES;
+	return VQB_OK;
+}
+
+/* The few bytes of an answer, into segments as the caller has them. */
+static int32_t make_answer(struct vqb_request *r, struct vqb_segment *table, uint32_t room)
+{
+	const struct vqb_bio *bio = r->bio;
+	uint32_t i;
+
+	if (bio->nvec > room)
+		return VQB_E_TOOBIG;
+	for (i = 0; i < bio->nvec; i++) {
+		table[i] = bio->vec[i];
+		r->bytes += table[i].len;
+	}
+	r->n = bio->nvec;
+	return VQB_OK;
+}
+
+int32_t vqb_requests_next(struct vqb_requests *rq, struct vqb_request *r, struct vqb_segment *table,
+			  uint32_t room)
+{
+	struct vqb_bio *bio = rq->first;
+
+	if (!bio)
+		return VQB_E_AGAIN;
+	if (rq->merging) {
+		if (bio == rq->fresh)
+			look_around(rq);
+		bio = front_of_chain(bio);
+	}
+	memset(r, 0, sizeof(*r));
+	r->bio = bio;
+	r->bios = 1;
+	r->ioprio = bio->ioprio;
+	r->op = bio->op;
+	if (bio->own.step != STEP_DATA)
+		r->op = VQB_BLK_FLUSH;
+	switch (r->op) {
+	case VQB_BLK_FLUSH:
+		return VQB_OK;
+	case VQB_BLK_IN:
+	case VQB_BLK_OUT:
+		return make_data(rq, r, table, room);
+	case VQB_BLK_GET_ID:
+	case VQB_BLK_GET_LIFETIME:
+		return make_answer(r, table, room);
+	default:
+		r->flags = bio->flags & VQB_BIO_UNMAP;
+		return make_ranges(rq, r, table, room);
+	}
+}
