@@ -4,14 +4,15 @@
  * walk that has counted it here.
  */
 #include "request.h"
+#include "segment.h"
 
 static int has(const struct vqb_requests *rq, uint32_t feature)
 {
 	return (rq->features & VQB_FEATURE(feature)) != 0;
 }
 
-/* Data of a read or write: all its requests are counted, up to the end of the disk. */
-static int32_t check_data(const struct vqb_requests *rq, const struct vqb_bio *bio, uint64_t *end)
+/* All requests of a read or write are counted, up to the end of the disk. */
+static int32_t count_data(const struct vqb_requests *rq, const struct vqb_bio *bio, uint64_t *end)
 {
 	struct vqb_mapper m = vqb_mapper_over(&rq->limits, bio->vec, bio->nvec, bio->sector);
 	uint64_t bytes;
@@ -28,6 +29,20 @@ static int32_t check_data(const struct vqb_requests *rq, const struct vqb_bio *b
 			return VQB_E_INVALID;
 	} while (vqb_mapper_more(&m));
 	*end = m.sector;
+	return VQB_OK;
+}
+
+static int32_t check_data(const struct vqb_requests *rq, const struct vqb_bio *bio, uint64_t *end)
+{
+	uint32_t block = rq->limits.block_size >> VQB_SECTOR_SHIFT, sectors;
+
+	if (VQB_UNLIKELY(bio->nvec != 1 || !vector_is_request(&rq->limits, bio->vec)))
+		return count_data(rq, bio, end);
+	sectors = bio->vec->len >> VQB_SECTOR_SHIFT;
+	if (bio->sector & (block - 1) || bio->sector > rq->capacity ||
+	    sectors > rq->capacity - bio->sector)
+		return VQB_E_INVALID;
+	*end = bio->sector + sectors;
 	return VQB_OK;
 }
 

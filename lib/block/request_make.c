@@ -9,6 +9,7 @@
  * what was counted is what is sent.
  */
 #include "request.h"
+#include "segment.h"
 
 /* ---- windows ---- */
 
@@ -212,27 +213,41 @@ static struct vqb_bio *front_of_chain(struct vqb_bio *bio)
 	return bio;
 }
 
-/* Data of the first bio, or a part of it, and of all behind it that fit as a whole. */
-static int32_t make_data(const struct vqb_requests *rq, struct vqb_request *r,
+/* Data of the first bio, or as much of it as one request takes. */
+static int32_t map_first(const struct vqb_requests *rq, struct vqb_request *r,
 			 struct vqb_segment *table, uint32_t room)
 {
-	struct vqb_bio *bio = r->bio;
+	const struct vqb_bio *bio = r->bio;
 	struct vqb_mapper m = vqb_mapper_over(&rq->limits, bio->vec, bio->nvec, bio->own.sector);
 	int32_t status;
 
 	m.at = bio->own.at;
 	m.offset = bio->own.offset;
 	status = vqb_map_next(&m, table, room, &r->n, &r->bytes);
-	if (status)
-		return status;
-	r->sector = bio->own.sector;
-	r->rest = (uint8_t)vqb_mapper_more(&m);
+	r->rest = !status && vqb_mapper_more(&m);
 	r->part = r->rest || r->sector != bio->sector;
-	if (r->rest) {
-		r->next = m.sector;
-		r->at = m.at;
-		r->offset = m.offset;
-		return VQB_OK;
+	r->next = m.sector;
+	r->at = m.at;
+	r->offset = m.offset;
+	return status;
+}
+
+/* Data of the first bio, or a part of it, and of all behind it that fit as a whole. */
+static int32_t make_data(const struct vqb_requests *rq, struct vqb_request *r,
+			 struct vqb_segment *table, uint32_t room)
+{
+	const struct vqb_bio *bio = r->bio;
+	int32_t status;
+
+	r->sector = bio->own.sector;
+	if (VQB_LIKELY(bio->nvec == 1 && room && vector_is_request(&rq->limits, bio->vec))) {
+		table[0] = bio->vec[0];
+		r->n = 1;
+		r->bytes = bio->vec[0].len;
+	} else {
+		status = map_first(rq, r, table, room);
+		if (status || r->rest)
+			return status;
 	}
 	for (bio = bio->own.after; bio; bio = bio->own.after, r->bios++)
 		if (vqb_map_append(&rq->limits, r->sector, bio->vec, bio->nvec, table, room, &r->n,
@@ -322,13 +337,14 @@ int32_t vqb_requests_next(struct vqb_requests *rq, struct vqb_request *r, struct
 			look_around(rq);
 		bio = front_of_chain(bio);
 	}
-	memset(r, 0, sizeof(*r));
-	r->bio = bio;
-	r->bios = 1;
+	r->op = bio->own.step == STEP_DATA ? bio->op : VQB_BLK_FLUSH;
+	r->flags = bio->flags & VQB_BIO_UNMAP;
+	r->part = r->rest = 0;
 	r->ioprio = bio->ioprio;
-	r->op = bio->op;
-	if (bio->own.step != STEP_DATA)
-		r->op = VQB_BLK_FLUSH;
+	r->sector = r->bytes = 0;
+	r->n = 0;
+	r->bios = 1;
+	r->bio = bio;
 	switch (r->op) {
 	case VQB_BLK_FLUSH:
 		return VQB_OK;
@@ -339,7 +355,6 @@ int32_t vqb_requests_next(struct vqb_requests *rq, struct vqb_request *r, struct
 	case VQB_BLK_GET_LIFETIME:
 		return make_answer(r, table, room);
 	default:
-		r->flags = bio->flags & VQB_BIO_UNMAP;
 		return make_ranges(rq, r, table, room);
 	}
 }

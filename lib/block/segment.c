@@ -10,8 +10,7 @@
  * take_plain has the vectors that just grow or open a segment, and leaves every other as it was to
  * take_vector, which knows all the rules.
  */
-#include <vqblk/port.h>
-#include <vqblk/segment.h>
+#include "segment.h"
 
 /* ---- limits ---- */
 
@@ -354,8 +353,6 @@ struct walk {
 	uint32_t at, offset;     /* the vector that comes next, and bytes of it that are taken */
 };
 
-#define UPPER_HALF (UINT64_C(1) << 63)
-
 /* How a walk goes on, or why it ended. */
 enum pace {
 	GO_ON,
@@ -364,17 +361,6 @@ enum pace {
 	FULL,
 	WRONG, /* a vector is */
 };
-
-/*
- * A vector's length and `zero` as one number, which is 2^32 or more if `zero` is set. Not every
- * compiler sees that two loads are one.
- */
-VQB_TINY uint64_t vector_len(const struct vqb_segment *v)
-{
-	uint64_t both = vqb_port_peek64((const char *)v + offsetof(struct vqb_segment, len));
-
-	return VQB_BIG_ENDIAN ? both << 32 | both >> 32 : both;
-}
 
 VQB_TINY void put(struct vqb_segment *out, uint64_t start, uint64_t last)
 {
