@@ -232,6 +232,17 @@ static int32_t map_first(const struct vqb_requests *rq, struct vqb_request *r,
 	return status;
 }
 
+/* Is there room for all data of a bio behind what is there? Then it is there, too. */
+static int append(const struct vqb_requests *rq, struct vqb_request *r, const struct vqb_bio *bio,
+		  struct vqb_segment *table, uint32_t room)
+{
+	if (VQB_LIKELY(bio->nvec == 1 &&
+		       append_vector(&rq->limits, bio->vec, table, room, &r->n, &r->bytes)))
+		return 1;
+	return !vqb_map_append(&rq->limits, r->sector, bio->vec, bio->nvec, table, room, &r->n,
+			       &r->bytes);
+}
+
 /* Data of the first bio, or a part of it, and of all behind it that fit as a whole. */
 static int32_t make_data(const struct vqb_requests *rq, struct vqb_request *r,
 			 struct vqb_segment *table, uint32_t room)
@@ -249,10 +260,8 @@ static int32_t make_data(const struct vqb_requests *rq, struct vqb_request *r,
 		if (status || r->rest)
 			return status;
 	}
-	for (bio = bio->own.after; bio; bio = bio->own.after, r->bios++)
-		if (vqb_map_append(&rq->limits, r->sector, bio->vec, bio->nvec, table, room, &r->n,
-				   &r->bytes))
-			break;
+	for (bio = bio->own.after; bio && append(rq, r, bio, table, room); bio = bio->own.after)
+		r->bios++;
 	return VQB_OK;
 }
 

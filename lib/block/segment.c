@@ -258,20 +258,6 @@ int32_t vqb_blk_limits_announce(const struct vqb_backend_caps *caps,
 
 /* ---- what all of the following goes by ---- */
 
-/* The last address that a segment from `addr` on may have. */
-VQB_TINY uint64_t reach(uint64_t addr, uint64_t longest, uint64_t boundary)
-{
-	uint64_t wall = addr | boundary;
-
-	return wall - addr < longest ? wall : addr + (longest - 1);
-}
-
-/* Is it wrong that an inner edge has these addresses on its two sides? */
-VQB_TINY int is_gap(uint64_t before, uint64_t behind, uint64_t boundary)
-{
-	return ((before | behind) & boundary) != 0;
-}
-
 /* Without a division of 64 bits, which on smaller machines is a call. */
 static uint32_t sector_in_chunk(uint64_t sector, uint32_t chunk)
 {
@@ -327,12 +313,7 @@ uint32_t vqb_limits_range(const struct vqb_limits *limits, const struct vqb_rang
 int vqb_segments_join(const struct vqb_limits *limits, const struct vqb_segment *a,
 		      const struct vqb_segment *b)
 {
-	uint64_t end = a->addr + a->len;
-
-	if (limits->flags & VQB_LIMITS_NO_CLUSTER || b->addr != end || !end)
-		return 0;
-	return end + (b->len - 1) <=
-	       reach(a->addr, limits->max_segment_bytes, limits->seg_boundary);
+	return segments_join(limits, a, b);
 }
 
 int vqb_segments_gap(const struct vqb_limits *limits, const struct vqb_segment *a,
