@@ -57,11 +57,11 @@ struct vqb_bio_own {
 	uint32_t at, offset;            /* the same in vec */
 	uint32_t parts;                 /* requests that are out */
 	uint32_t order;                 /* by submission */
-	int8_t error;                   /* the first, of those parts that are back */
+	int32_t error;                  /* the first, of those parts that are back */
 	uint8_t step;                   /* of a write with flushes */
 	uint8_t alone;                  /* shares no request any more */
 	uint8_t again; /* is to be sent again, alone, since a shared request failed */
-	uint32_t zero;
+	uint8_t zero;
 };
 
 struct vqb_bio {
@@ -71,11 +71,11 @@ struct vqb_bio {
 	uint8_t op;       /* enum vqb_blk_type: IN to SECURE_ERASE */
 	uint8_t flags;    /* enum vqb_bio_flag */
 	uint8_t state;    /* enum vqb_bio_state; the library's */
-	int8_t status;    /* enum vqb_status, once handed back */
+	uint8_t zero;     /* 0 */
 	uint64_t sector;  /* of 512 bytes, as all sectors; unused by FLUSH, GET_ID, GET_LIFETIME */
 	uint64_t sectors; /* DISCARD, WRITE_ZEROES, SECURE_ERASE, which have no data: how many */
 	uint32_t ioprio;  /* goes into the header, a hint to devices that know it; 0: none */
-	uint32_t zero;    /* 0 */
+	int32_t status;   /* enum vqb_status, once handed back */
 	struct vqb_bio_own own;
 };
 

@@ -281,7 +281,7 @@ static int32_t accept(struct vqb_blk_driver *drv, struct vqb_bio *bio)
 	if (VQB_LIKELY(!status) || bio->state > VQB_BIO_PLUGGED)
 		return vqb_requests_submit(&drv->rq, bio);
 	bio->state = VQB_BIO_IDLE;
-	bio->status = (int8_t)status;
+	bio->status = status;
 	return status;
 }
 

@@ -165,7 +165,7 @@ int32_t vqb_requests_submit(struct vqb_requests *rq, struct vqb_bio *bio)
 	if (bio->state > VQB_BIO_PLUGGED)
 		return VQB_E_BUSY;
 	status = request_check(rq, bio, &end);
-	bio->status = (int8_t)status;
+	bio->status = status;
 	if (status) {
 		bio->state = VQB_BIO_IDLE;
 		return status;
@@ -230,7 +230,7 @@ static void hand_back(struct vqb_requests *rq, struct vqb_bio *bio, int32_t stat
 		      struct vqb_bio ***tail)
 {
 	bio->state = VQB_BIO_IDLE;
-	bio->status = (int8_t)status;
+	bio->status = status;
 	bio->next = NULL;
 	**tail = bio;
 	*tail = &bio->next;
@@ -279,7 +279,7 @@ static int part_is_back(struct vqb_requests *rq, struct vqb_bio *bio, int32_t st
 	if (status && shared && status != VQB_E_AGAIN)
 		own->again = 1;
 	else if (status && !own->error)
-		own->error = (int8_t)status;
+		own->error = status;
 	if (bio->state == VQB_BIO_PARTLY && own->error) {
 		unlink(rq, bio); /* what was not sent isn't, any more */
 		bio->state = VQB_BIO_SENT;
