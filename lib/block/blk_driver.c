@@ -211,7 +211,7 @@ static uint32_t fill_slot(struct vqb_blk_driver *drv, uint32_t index, const stru
 
 	if (r->op == VQB_BLK_OUT) {
 		readable += n;
-	} else if (range_limits(&drv->rq.limits, r->op)) {
+	} else if (VQB_UNLIKELY(r->op != VQB_BLK_IN && range_limits(&drv->rq.limits, r->op))) {
 		place_ranges(drv, index, r);
 		n = 1;
 		readable = 2;

@@ -117,7 +117,7 @@ static void prepend(struct vqb_requests *rq, struct vqb_bio *bio)
 }
 
 /* Off the list, and out of the chain of neighbours, which falls into two. */
-static void unlink(struct vqb_requests *rq, struct vqb_bio *bio)
+VQB_INLINE void unlink(struct vqb_requests *rq, struct vqb_bio *bio)
 {
 	struct vqb_bio_own *own = &bio->own;
 
@@ -159,16 +159,21 @@ static int is_apart(const struct vqb_bio *bio)
 int32_t vqb_requests_submit(struct vqb_requests *rq, struct vqb_bio *bio)
 {
 	struct vqb_bio_own *own = &bio->own;
+	int32_t status, apart;
 	uint64_t end;
-	int32_t status;
 
 	if (bio->state > VQB_BIO_PLUGGED)
 		return VQB_E_BUSY;
-	status = request_check(rq, bio, &end);
-	bio->status = status;
-	if (status) {
+	if (VQB_LIKELY(request_is_plain(rq, bio))) {
+		end = bio->sector + (bio->vec->len >> VQB_SECTOR_SHIFT);
+		apart = 0;
+	} else {
+		status = request_check(rq, bio, &end);
+		bio->status = status;
 		bio->state = VQB_BIO_IDLE;
-		return status;
+		if (status)
+			return status;
+		apart = is_apart(bio);
 	}
 	own->queue = rq;
 	own->before = own->after = NULL;
@@ -177,8 +182,10 @@ int32_t vqb_requests_submit(struct vqb_requests *rq, struct vqb_bio *bio)
 	own->at = own->offset = own->parts = 0;
 	own->order = rq->order++;
 	own->error = VQB_OK;
-	own->step = rq->write_back && bio->flags & VQB_BIO_PREFLUSH ? STEP_PREFLUSH : STEP_DATA;
-	own->alone = (uint8_t)is_apart(bio);
+	own->step = STEP_DATA;
+	if (bio->flags & VQB_BIO_PREFLUSH && rq->write_back)
+		own->step = STEP_PREFLUSH;
+	own->alone = (uint8_t)apart;
 	own->again = 0;
 	bio->state = VQB_BIO_WAITING;
 	append(rq, bio);
@@ -195,9 +202,10 @@ void vqb_requests_sent(struct vqb_requests *rq, const struct vqb_request *r)
 	uint32_t i;
 
 	rq->counters.requests++;
-	rq->counters.merged += r->bios - 1;
-	rq->counters.parts += r->part;
-	rq->counters.flushes += bio->own.step != STEP_DATA;
+	if (VQB_UNLIKELY(bio->own.step != STEP_DATA))
+		rq->counters.flushes++;
+	if (VQB_UNLIKELY(r->part))
+		rq->counters.parts++;
 	bio->own.parts++;
 	if (r->rest) {
 		bio->own.sector = r->next;
@@ -207,6 +215,7 @@ void vqb_requests_sent(struct vqb_requests *rq, const struct vqb_request *r)
 		return;
 	}
 	for (i = 1; i < r->bios; i++, bio = after) {
+		rq->counters.merged++;
 		after = bio->own.after;
 		unlink(rq, bio);
 		bio->state = VQB_BIO_SENT;
@@ -253,7 +262,9 @@ static int goes_on(struct vqb_requests *rq, struct vqb_bio *bio)
 	struct vqb_bio_own *own = &bio->own;
 	uint8_t step;
 
-	if (own->error)
+	if (VQB_UNLIKELY(own->error))
+		return 0;
+	if (VQB_LIKELY(!own->alone && !own->again))
 		return 0;
 	if (own->again) {
 		own->again = 0;
@@ -304,7 +315,8 @@ void vqb_requests_done(struct vqb_requests *rq, struct vqb_bio *bio, uint32_t bi
 			continue;
 		}
 		rq->counters.done++;
-		rq->counters.errors += bio->own.error != VQB_OK;
+		if (VQB_UNLIKELY(bio->own.error))
+			rq->counters.errors++;
 		hand_back(rq, bio, bio->own.error, tail);
 	}
 	for (; waits; waits = next) {

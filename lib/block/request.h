@@ -12,8 +12,9 @@
 #ifndef VQB_BLOCK_REQUEST_H
 #define VQB_BLOCK_REQUEST_H
 
-#include <vqblk/port.h>
 #include <vqblk/request.h>
+
+#include "segment.h"
 
 enum { REQUEST_WINDOW = 128 }; /* most bios that are looked at together */
 
@@ -50,6 +51,27 @@ static inline const struct vqb_range_limits *range_limits(const struct vqb_limit
 	default:
 		return NULL;
 	}
+}
+
+static inline int request_has(const struct vqb_requests *rq, uint32_t feature)
+{
+	return (rq->features & VQB_FEATURE(feature)) != 0;
+}
+
+/*
+ * Is it what most bios are, and fine: a read or write of one vector that is one request, with no
+ * flags? What this says no to, request_check has to look at.
+ */
+VQB_TINY int request_is_plain(const struct vqb_requests *rq, const struct vqb_bio *bio)
+{
+	const struct vqb_limits *l = &rq->limits;
+
+	return bio->op <= VQB_BLK_OUT && bio->nvec == 1 && !(bio->flags | bio->zero) && bio->vec &&
+	       !(bio->op == VQB_BLK_OUT && request_has(rq, VQB_BLK_F_RO)) &&
+	       vector_is_request(l, bio->vec) &&
+	       !(bio->sector & ((l->block_size - 1) >> VQB_SECTOR_SHIFT)) &&
+	       bio->sector < rq->capacity &&
+	       bio->vec->len >> VQB_SECTOR_SHIFT <= rq->capacity - bio->sector;
 }
 
 /* As vqb_requests_submit says. *end gets the sector behind the last one of an op that has some. */

@@ -4,15 +4,9 @@
  * walk that has counted it here.
  */
 #include "request.h"
-#include "segment.h"
-
-static int has(const struct vqb_requests *rq, uint32_t feature)
-{
-	return (rq->features & VQB_FEATURE(feature)) != 0;
-}
 
 /* All requests of a read or write are counted, up to the end of the disk. */
-static int32_t count_data(const struct vqb_requests *rq, const struct vqb_bio *bio, uint64_t *end)
+static int32_t check_data(const struct vqb_requests *rq, const struct vqb_bio *bio, uint64_t *end)
 {
 	struct vqb_mapper m = vqb_mapper_over(&rq->limits, bio->vec, bio->nvec, bio->sector);
 	uint64_t bytes;
@@ -29,20 +23,6 @@ static int32_t count_data(const struct vqb_requests *rq, const struct vqb_bio *b
 			return VQB_E_INVALID;
 	} while (vqb_mapper_more(&m));
 	*end = m.sector;
-	return VQB_OK;
-}
-
-static int32_t check_data(const struct vqb_requests *rq, const struct vqb_bio *bio, uint64_t *end)
-{
-	uint32_t block = rq->limits.block_size >> VQB_SECTOR_SHIFT, sectors;
-
-	if (VQB_UNLIKELY(bio->nvec != 1 || !vector_is_request(&rq->limits, bio->vec)))
-		return count_data(rq, bio, end);
-	sectors = bio->vec->len >> VQB_SECTOR_SHIFT;
-	if (bio->sector & (block - 1) || bio->sector > rq->capacity ||
-	    sectors > rq->capacity - bio->sector)
-		return VQB_E_INVALID;
-	*end = bio->sector + sectors;
 	return VQB_OK;
 }
 
@@ -97,25 +77,25 @@ int32_t request_check(const struct vqb_requests *rq, const struct vqb_bio *bio, 
 		return VQB_E_INVALID;
 	switch (bio->op) {
 	case VQB_BLK_OUT:
-		if (has(rq, VQB_BLK_F_RO))
+		if (request_has(rq, VQB_BLK_F_RO))
 			return VQB_E_UNSUPP;
 		/* fall through */
 	case VQB_BLK_IN:
 		return check_data(rq, bio, end);
 	case VQB_BLK_FLUSH:
-		if (!has(rq, VQB_BLK_F_FLUSH))
+		if (!request_has(rq, VQB_BLK_F_FLUSH))
 			return VQB_E_UNSUPP;
 		return bio->nvec ? VQB_E_INVALID : VQB_OK;
 	case VQB_BLK_GET_ID:
 		return check_answer(rq, bio, VQB_BLK_ID_BYTES);
 	case VQB_BLK_GET_LIFETIME:
-		if (!has(rq, VQB_BLK_F_LIFETIME))
+		if (!request_has(rq, VQB_BLK_F_LIFETIME))
 			return VQB_E_UNSUPP;
 		return check_answer(rq, bio, VQB_BLK_LIFETIME_BYTES);
 	case VQB_BLK_DISCARD:
 	case VQB_BLK_WRITE_ZEROES:
 	case VQB_BLK_SECURE_ERASE:
-		if (has(rq, VQB_BLK_F_RO))
+		if (request_has(rq, VQB_BLK_F_RO))
 			return VQB_E_UNSUPP;
 		return check_ranges(rq, bio, end);
 	default:

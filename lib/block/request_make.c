@@ -9,7 +9,6 @@
  * what was counted is what is sent.
  */
 #include "request.h"
-#include "segment.h"
 
 /* ---- windows ---- */
 
@@ -354,12 +353,11 @@ int32_t vqb_requests_next(struct vqb_requests *rq, struct vqb_request *r, struct
 	r->n = 0;
 	r->bios = 1;
 	r->bio = bio;
+	if (VQB_LIKELY(r->op <= VQB_BLK_OUT))
+		return make_data(rq, r, table, room);
 	switch (r->op) {
 	case VQB_BLK_FLUSH:
 		return VQB_OK;
-	case VQB_BLK_IN:
-	case VQB_BLK_OUT:
-		return make_data(rq, r, table, room);
 	case VQB_BLK_GET_ID:
 	case VQB_BLK_GET_LIFETIME:
 		return make_answer(r, table, room);
