@@ -105,11 +105,16 @@ static uint32_t first_overlap(const struct vqb_requests *rq, const struct vqb_bi
 /* Leaves in the list what came before. The oldest bio is not later than itself, so it stays. */
 static void keep_before(const struct vqb_requests *rq, struct vqb_bio **list, uint32_t cut)
 {
+	struct vqb_bio *bio;
+
 	while (*list) {
-		if (lateness(rq, *list) < cut)
-			list = &(*list)->own.after;
-		else
-			*list = (*list)->own.after;
+		bio = *list;
+		if (lateness(rq, bio) < cut) {
+			list = &bio->own.after;
+			continue;
+		}
+		*list = bio->own.after;
+		bio->own.after = NULL; /* or it would seem to have a neighbour */
 	}
 }
 
