@@ -27,7 +27,7 @@ static uint64_t low_bytes(const struct options *o)
 {
 	return memory_cost(ring_layout(o->ring).bytes) +
 	       memory_cost(VQB_TABLES_BYTES(o->ring, REQUEST_SEGMENTS)) +
-	       memory_cost(VQB_BLK_AREA_BYTES(o->ring));
+	       memory_cost(VQB_BLK_AREA_BYTES(o->ring, 0));
 }
 
 /* For set-up, where nothing can fail but memory: says so and answers false. */
@@ -122,7 +122,7 @@ static bool open_guest(struct machine *m, struct queue *q, const struct vqb_dma 
 		  "driver"))
 		return false;
 	blk.ring = q->driver;
-	blk.area = memory_take(&m->memory, REGION_LOW, VQB_BLK_AREA_BYTES(o->ring));
+	blk.area = memory_take(&m->memory, REGION_LOW, VQB_BLK_AREA_BYTES(o->ring, 0));
 	q->data = memory_take(&m->memory, REGION_HIGH, (uint64_t)o->iodepth * m->buffer);
 	bytes = vqb_blk_driver_size(&blk);
 	return good(vqb_blk_driver_init(keep(q, MEM_BLK, bytes), bytes, &blk, &q->blk),
