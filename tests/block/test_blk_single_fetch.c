@@ -148,8 +148,8 @@ static void test_only_fields_of_offered_features_are_read_and_once(void **state)
 /* Shows: K16 */
 static void test_the_status_byte_is_fetched_once_and_the_header_never(void **state)
 {
-	enum { AREA = VQB_BLK_AREA_BYTES(1) };
-	_Alignas(64) uint8_t area[AREA], mem[VQB_BLK_DRIVER_BYTES(1, 1)];
+	enum { AREA = VQB_BLK_AREA_BYTES(1, 0) };
+	_Alignas(64) uint8_t area[AREA], mem[VQB_BLK_DRIVER_BYTES(1, 1, 0)];
 	struct vqb_blk_limits limits = { .struct_size = sizeof(limits),
 					 .block_size = 512,
 					 .capacity = 8,
