@@ -132,13 +132,13 @@ static bool open_image(struct disk *disk, const char *path)
 
 bool disk_open(struct disk *disk, const struct options *options)
 {
+	uint32_t depth = options_jobs_of(options, 0) * options->iodepth;
 	bool good = true;
 
 	*disk = (struct disk){ .kind = options->disk,
 			       .bytes = options->size,
 			       .unit = options->unit,
-			       .depth = options->iodepth < DEPTH_MOST ? options->iodepth
-								      : DEPTH_MOST,
+			       .depth = depth < DEPTH_MOST ? depth : DEPTH_MOST,
 			       .direct = options->direct,
 			       .access = options->readonly ? VQB_READ : VQB_READ | VQB_WRITE };
 	if (!disk->bytes && !disk_is_image(disk->kind))

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The loop: send what the job has and the ring takes, publish, take back what has come, and sleep
- * only after arming said that nothing has come meanwhile.
+ * The loop: send in one list what the job has and slots there are for, perhaps cancel, and end what
+ * has come back.
  */
 #include "guest.h"
 
@@ -9,18 +9,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "owner.h"
+#include "random.h"
 #include "say.h"
-
-/* An I/O and its buffer. The bio comes first, so that one that is handed back leads to its slot. */
-struct slot {
-	struct vqb_bio bio;
-	struct vqb_segment segment;
-	struct io io;
-	uint64_t started;
-	uint64_t addr; /* of the buffer, as the guest sees it, and here */
-	void *data;
-	struct slot *next;
-};
+#include "slot.h"
 
 static void give_back(struct guest *g, struct slot *slot)
 {
@@ -62,125 +54,191 @@ static bool begin(struct guest *g)
 static void set_bio(const struct guest *g, struct slot *slot)
 {
 	static const uint8_t op[] = { VQB_BLK_IN, VQB_BLK_OUT, VQB_BLK_FLUSH };
+	const struct machine *machine = g->run->machine;
 	const struct io *io = &slot->io;
 	bool constant = io->op == IO_WRITE && !g->run->job->own_data;
 
 	/* With faults, a write is known by its buffer, and so needs one of its own. */
 	if (constant && g->queue->layers.fault) {
-		memcpy(slot->data, g->run->machine->constant.host, io->bytes);
+		memcpy(slot->data, machine->constant.host, io->bytes);
 		constant = false;
 	}
-	slot->segment.addr = constant ? g->run->machine->constant.addr : slot->addr;
+	slot->segment.addr = constant ? machine->constant.addr : slot->addr;
 	slot->segment.len = io->bytes;
 	slot->bio.vec = io->bytes ? &slot->segment : NULL;
 	slot->bio.nvec = io->bytes ? 1 : 0;
 	slot->bio.op = op[io->op];
+	slot->bio.flags = machine->options->guest_merge ? 0 : VQB_BIO_NOMERGE;
+	if (io->op == IO_FLUSH)
+		slot->bio.flags = 0;
 	slot->bio.sector = io->offset / VQB_SECTOR_BYTES;
 }
 
 /* Has it failed if and only if an injected fault says so? Otherwise that is said, once. */
-static void check_status(struct guest *g, const struct slot *slot, int32_t status)
+static void check_status(struct guest *g, const struct slot *slot)
 {
 	static const char *const what[] = { "read", "write", "flush" };
-	uint32_t buffer = (uint32_t)(slot - g->slot);
-	bool lost;
+	struct layers *layers = &g->queue->layers;
+	bool flush = slot->io.op == IO_FLUSH, lost;
 
-	if (slot->io.op == IO_FLUSH)
-		buffer = g->run->machine->options->iodepth;
-	lost = layers_lost(&g->queue->layers, buffer);
-	if (lost == (status != VQB_OK))
+	lost = layers_lost(layers, flush ? layers->buffers : slot->buffer);
+	if (slot->status == VQB_E_CANCELLED || lost == (slot->status != VQB_OK))
 		return;
 	if (!g->tally.unearned++)
 		complain("a %s of %u bytes at %llu %s: %s", what[slot->io.op], slot->io.bytes,
 			 (unsigned long long)slot->io.offset,
-			 lost ? "was to fail, by --inject" : "failed", vqb_status_name(status));
+			 lost ? "was to fail, by --inject" : "failed",
+			 vqb_status_name(slot->status));
 }
 
-/* An I/O has come back, or could not be sent. */
-static void end(struct guest *g, struct slot *slot, int32_t status)
+/* An I/O is over, and so is the attempt to cancel it. */
+static void end(struct guest *g, struct slot *slot)
 {
 	struct tally *t = &g->tally;
+	bool cancelled = slot->status == VQB_E_CANCELLED;
+	enum io_fate fate = slot->status ? IO_FAILED : IO_DONE;
 
-	check_status(g, slot, status);
+	/* What a reset has left undecided may be on the disk, though it never went out again. */
+	if (cancelled && !slot->undecided)
+		fate = IO_NEVER;
+	check_status(g, slot);
 	t->bios++;
-	t->errors += status != VQB_OK;
-	t->bytes += status ? 0 : slot->io.bytes;
-	g->run->job->end(g->run->job, g->index, &slot->io, slot->data, !status, t);
+	t->cancelled += cancelled;
+	t->errors += slot->status && !cancelled;
+	t->bytes += slot->status ? 0 : slot->io.bytes;
+	g->run->job->end(g->run->job, g->index, &slot->io, slot->data, fate, t);
+	g->out--;
 	give_back(g, slot);
 }
 
-/* Sends the I/O that waits. False: there is no room now. */
-static bool send(struct guest *g)
+static void wake_owner(struct guest *g)
 {
+	if (atomic_exchange(&g->queue->asleep, false))
+		vqb_notify_signal(&g->queue->interrupt);
+}
+
+/* Puts the I/O that was drawn where those are that are to be sent together. */
+static bool prepare(struct guest *g, struct vqb_plug *plug)
+{
+	uint32_t rate = g->run->machine->options->cancel;
 	struct slot *slot = g->drawn;
-	int32_t status;
 
 	set_bio(g, slot);
-	slot->started = clock_ns();
-	status = vqb_blk_submit(g->queue->blk, &slot->bio);
-	if (status == VQB_E_NOSPC && vqb_blk_in_flight(g->queue->blk))
-		return false;
-	g->drawn = NULL;
-	if (status)
-		end(g, slot, status);
-	if (status == VQB_E_BROKEN || status == VQB_E_NOSPC)
+	if (vqb_plug_add(plug, g->queue, &slot->bio)) {
+		complain("an I/O is out already, and to be sent");
 		run_fail(g->run);
+		return false;
+	}
+	g->drawn = NULL;
+	g->out++;
+	slot->started = clock_ns();
+	slot->undecided = false;
+	slot->awaits = 1;
+	if (rate && random_chance(&g->stream, rate)) {
+		slot->awaits = 2;
+		slot->next = g->doomed;
+		g->doomed = slot;
+	}
 	return true;
 }
 
-static void publish(struct guest *g)
+static bool send(struct guest *g)
 {
-	if (g->run->machine->options->poll) {
-		vqb_driver_expose(g->queue->driver);
-	} else if (vqb_blk_publish(g->queue->blk) & VQB_NOTIFY) {
-		g->kicks++;
-		vqb_notify_signal(&g->queue->kick);
+	struct vqb_plug plug = { 0 };
+	struct vqb_bio *list;
+	struct queue *queue;
+
+	while (draw(g) && begin(g) && prepare(g, &plug))
+		;
+	if (!plug.bios)
+		return false;
+	while ((queue = vqb_plug_take(&plug, &list)))
+		notes_put(&queue->sent, &slot_of(list)->sent);
+	wake_owner(g);
+	return true;
+}
+
+/* Tries to, with all that is to be cancelled or with some of it. */
+static void cancel(struct guest *g, bool all)
+{
+	struct slot **at = &g->doomed, *slot;
+	bool any = false;
+
+	while ((slot = *at)) {
+		if (!all && random_next(&g->stream) >> 63) {
+			at = &slot->next;
+			continue;
+		}
+		*at = slot->next;
+		notes_put(&g->queue->cancels, &slot->cancel);
+		any = true;
 	}
+	if (any)
+		wake_owner(g);
+}
+
+static void settle(struct guest *g, struct note *note, uint64_t now)
+{
+	struct slot *slot = note->slot;
+	bool cancelled = note == &slot->cancel && !note->status;
+
+	if (note == &slot->cancel)
+		g->tally.late += !cancelled;
+	else
+		histogram_add(&g->latency, now - slot->started);
+	if (note == &slot->sent || cancelled)
+		slot->status = cancelled ? VQB_E_CANCELLED : note->status;
+	/* An I/O that was cancelled in time does not come back by itself. */
+	slot->awaits -= cancelled ? 2 : 1;
+	if (!slot->awaits)
+		end(g, slot);
 }
 
 static bool collect(struct guest *g)
 {
-	struct vqb_bio *bio, *next;
-	uint32_t n = vqb_blk_reap(g->queue->blk, &bio);
-	uint64_t now = n ? clock_ns() : 0;
+	struct note *note = notes_take(&g->back), *next;
+	uint64_t now = note ? clock_ns() : 0;
 
-	for (; bio; bio = next) {
-		next = bio->next;
-		histogram_add(&g->latency, now - ((struct slot *)bio)->started);
-		end(g, (struct slot *)bio, bio->status);
+	if (!note)
+		return false;
+	for (; note; note = next) {
+		next = note->next;
+		settle(g, note, now);
 	}
-	if (n)
-		atomic_store_explicit(&g->count, g->tally.bios, memory_order_relaxed);
-	return n > 0;
+	atomic_store_explicit(&g->count, g->tally.bios, memory_order_relaxed);
+	return true;
 }
 
 /* Nothing has come back: until something does. */
 static void rest(struct guest *g)
 {
-	struct vqb_driver *driver = g->queue->driver;
-
-	if (vqb_driver_state(driver)) {
-		complain("queue %u: the driver gave up on its device", g->index);
-		run_fail(g->run);
+	if (!g->owner->threaded) {
+		owner_rest(g->owner);
 	} else if (g->run->machine->options->poll) {
 		sched_yield();
 	} else {
-		if (!(vqb_driver_arm(driver) & VQB_MORE))
-			vqb_notify_wait(&g->queue->interrupt, -1);
-		vqb_driver_disarm(driver);
+		atomic_store(&g->asleep, true);
+		if (!notes_any(&g->back))
+			vqb_notify_wait(&g->wake, -1);
+		atomic_store(&g->asleep, false);
 	}
 }
 
-/* All that the job has for this queue in this phase. */
+/* All that the job has for this thread in this phase. */
 static void work(struct guest *g)
 {
+	bool busy;
+
 	while (!atomic_load(&g->run->failed)) {
-		while (draw(g) && begin(g) && send(g))
-			;
-		publish(g);
-		if (collect(g))
+		busy = send(g);
+		cancel(g, false);
+		if (!g->owner->threaded)
+			busy = owner_step(g->owner) || busy;
+		if (collect(g) || busy)
 			continue;
-		if (vqb_blk_in_flight(g->queue->blk))
+		if (g->doomed)
+			cancel(g, true);
+		else if (g->out)
 			rest(g);
 		else if (!g->drawn)
 			return;
@@ -219,34 +277,47 @@ void *guest_main(void *guest)
 	return NULL;
 }
 
+static void set_slot(struct guest *g, uint32_t i, uint32_t buffer)
+{
+	const struct machine *machine = g->run->machine;
+	struct slot *slot = &g->slot[i];
+
+	slot->guest = g;
+	slot->sent.slot = slot->cancel.slot = slot;
+	slot->buffer = buffer;
+	slot->addr = g->queue->data.addr + (uint64_t)buffer * machine->buffer;
+	slot->data = (char *)g->queue->data.host + (uint64_t)buffer * machine->buffer;
+	give_back(g, slot);
+}
+
 struct guest *guest_new(struct run *run, uint32_t index)
 {
-	const struct machine *machine = run->machine;
-	struct queue *queue = &machine->queue[index];
+	const struct options *o = run->machine->options;
 	struct guest *g = object_memory(sizeof(*g));
-	uint32_t i = machine->options->iodepth;
+	uint32_t first = index / o->queues * o->iodepth, i = o->iodepth;
 
 	if (!g)
 		return NULL;
 	g->run = run;
-	g->queue = queue;
+	g->owner = run->owner[index % o->queues];
+	g->queue = g->owner->queue;
 	g->index = index;
+	g->stream = random_mix(o->seed + 2) + index;
 	g->slot = calloc(i, sizeof(*g->slot));
-	if (!g->slot) {
-		free(g);
+	if (vqb_notify_open(&g->wake) || !g->slot) {
+		guest_free(g);
 		return NULL;
 	}
-	while (i--) {
-		g->slot[i].addr = queue->data.addr + (uint64_t)i * machine->buffer;
-		g->slot[i].data = (char *)queue->data.host + (uint64_t)i * machine->buffer;
-		give_back(g, &g->slot[i]);
-	}
+	while (i--)
+		set_slot(g, i, first + i);
 	return g;
 }
 
 void guest_free(struct guest *guest)
 {
-	if (guest)
-		free(guest->slot);
+	if (!guest)
+		return;
+	vqb_notify_close(&guest->wake);
+	free(guest->slot);
 	free(guest);
 }

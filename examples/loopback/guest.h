@@ -1,33 +1,41 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * guest.h: the guest's thread of one queue: keeps I/Os of the job in flight.
+ * guest.h: one of the guest's threads that submit (--jobs): keeps I/Os of the job in flight, and tries
+ * to cancel some.
  */
 #ifndef LOOPBACK_GUEST_H
 #define LOOPBACK_GUEST_H
 
 #include "run.h"
 
-struct slot;
-
 struct guest {
 	_Alignas(64) struct run *run;
 	struct queue *queue;
+	struct owner *owner;
 	uint32_t index;
 	pthread_t thread;
 
-	struct slot *slot;  /* one for each I/O that may be in flight */
-	struct slot *free;  /* list of those that are not */
-	struct slot *drawn; /* holds the job's next I/O, which is yet to be sent */
-	bool begun;         /* the job has begun it */
+	struct slot *slot;   /* one for each I/O that may be in flight */
+	struct slot *free;   /* list of those that are not */
+	struct slot *drawn;  /* holds the job's next I/O, which is yet to be sent */
+	struct slot *doomed; /* list of those that are to be cancelled */
+	bool begun;          /* the job has begun the one that was drawn */
+	uint32_t out;        /* I/Os that are not back */
+	uint64_t stream;     /* of random numbers */
 
 	struct tally tally;
 	struct histogram latency;
-	uint64_t kicks;
 	uint64_t finished;   /* when */
 	atomic_ullong count; /* of I/Os that came back, for others to look at */
+
+	/* From the owner of the queue. */
+	_Alignas(64) struct notes back;
+	atomic_bool asleep; /* to be woken, by whoever takes this away */
+	struct vqb_notify wake;
+	bool told; /* the owner's: something is new to it */
 };
 
-/* NULL: no memory. */
+/* NULL: no memory, or no eventfd; the owners are there. */
 struct guest *guest_new(struct run *run, uint32_t index);
 void guest_free(struct guest *guest);
 void *guest_main(void *guest);

@@ -40,6 +40,30 @@ static bool is_broken(struct host *h)
 	return true;
 }
 
+/*
+ * The queue is reset: everything that was taken is brought to its end, so that nothing is written to
+ * the guest's memory any more, before the owner of the other end is told. It sets the ring up again.
+ */
+static void reset(struct host *h)
+{
+	struct queue *q = h->queue;
+	int32_t status;
+
+	atomic_store(&q->stop, false);
+	vqb_device_reset(q->device, NULL);
+	while (vqb_blk_queue_quiesce(q->served) == VQB_E_BUSY)
+		vqb_backend_drain(q->layers.top);
+	sem_post(&q->stopped);
+	sem_wait(&q->restart);
+	status = vqb_device_reset(q->device, &q->ring_at);
+	if (!status)
+		status = vqb_blk_queue_accept(q->served, h->run->machine->features);
+	if (!status)
+		return;
+	complain("queue %" PRIu32 ": no reset: %s", h->index, vqb_status_name(status));
+	run_fail(h->run);
+}
+
 void *host_main(void *host)
 {
 	struct host *h = host;
@@ -50,6 +74,10 @@ void *host_main(void *host)
 			serve_polling(h);
 		else
 			serve(h);
+		if (atomic_load(&h->queue->stop)) {
+			reset(h);
+			continue;
+		}
 		if (is_broken(h)) {
 			run_fail(h->run);
 			break;
@@ -62,6 +90,7 @@ void *host_main(void *host)
 	}
 	while (vqb_blk_queue_quiesce(h->queue->served) == VQB_E_BUSY)
 		vqb_backend_drain(h->queue->layers.top);
+	sem_post(&h->queue->stopped); /* who waits for it, and the run has failed */
 	return NULL;
 }
 

@@ -16,10 +16,19 @@ struct io {
 	uint32_t op; /* enum io_op */
 };
 
-/* What one queue's guest has seen. */
+/* What has become of one. */
+enum io_fate {
+	IO_DONE,
+	IO_FAILED, /* of a write: each sector is as it was before, or as it was to be */
+	IO_NEVER,  /* cancelled in time: nothing of it was ever sent */
+};
+
+/* What one thread of the guest's has seen. */
 struct tally {
 	uint64_t bios, bytes; /* I/Os that came back, and what those that succeeded moved */
 	uint64_t errors;      /* of them, failed */
+	uint64_t cancelled;   /* of them, cancelled */
+	uint64_t late;        /* attempts to cancel that came too late */
 	uint64_t unearned;    /* failed though no fault was injected, or did not though one was */
 	uint64_t mismatches;  /* reads whose data was not what it had to be */
 	uint64_t verified_bytes;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Copies a file to the start of the disk: writes all of it, flushes, reads all of it back and
- * compares with the file. Each queue has a stretch of its own, from one end to the other.
+ * compares with the file. Each thread has a stretch of its own, from one end to the other.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -16,7 +16,7 @@
 
 enum phase { WRITE, FLUSH, READ };
 
-/* One queue's stretch, in I/Os of the job's largest size, and where it is. */
+/* One thread's stretch, in I/Os of the job's largest size, and where it is. */
 struct stretch {
 	_Alignas(64) uint64_t first;
 	uint64_t end, next;
@@ -30,21 +30,21 @@ struct copy {
 	uint64_t bytes; /* of the file */
 	uint64_t total; /* with the last unit of the disk filled up */
 	enum phase phase;
-	uint32_t queues;
+	uint32_t threads;
 	bool flushed;
 	struct stretch *stretch;
-	bool *lost; /* by I/O: its write has failed, and there is nothing to compare */
+	bool *lost; /* by I/O: its write has failed or was cancelled: nothing to compare */
 };
 
-static bool copy_next(struct job *job, uint32_t queue, struct io *io)
+static bool copy_next(struct job *job, uint32_t thread, struct io *io)
 {
 	struct copy *copy = (struct copy *)job;
-	struct stretch *s = &copy->stretch[queue];
+	struct stretch *s = &copy->stretch[thread];
 	uint64_t left;
 
 	*io = (struct io){ .op = IO_FLUSH };
 	if (copy->phase == FLUSH) {
-		if (queue || copy->flushed || !copy->total)
+		if (thread || copy->flushed || !copy->total)
 			return false;
 		copy->flushed = true;
 		return true;
@@ -66,7 +66,7 @@ static bool copy_advance(struct job *job)
 	if (copy->phase == READ)
 		return false;
 	copy->phase++;
-	for (i = 0; i < copy->queues; i++)
+	for (i = 0; i < copy->threads; i++)
 		copy->stretch[i].next = copy->stretch[i].first;
 	return true;
 }
@@ -101,15 +101,15 @@ static enum job_answer copy_begin(struct job *job, const struct io *io, void *da
 	return JOB_GO;
 }
 
-static void copy_end(struct job *job, uint32_t queue, const struct io *io, const void *data,
-		     bool ok, struct tally *tally)
+static void copy_end(struct job *job, uint32_t thread, const struct io *io, const void *data,
+		     enum io_fate fate, struct tally *tally)
 {
 	struct copy *copy = (struct copy *)job;
-	void *compare = copy->stretch[queue].compare;
+	void *compare = copy->stretch[thread].compare;
 
 	if (io->op == IO_WRITE)
-		copy->lost[io->offset / job->largest] = !ok;
-	if (io->op != IO_READ || !ok || copy->lost[io->offset / job->largest])
+		copy->lost[io->offset / job->largest] = fate != IO_DONE;
+	if (io->op != IO_READ || fate != IO_DONE || copy->lost[io->offset / job->largest])
 		return;
 	if (!read_file(copy, io, compare) || memcmp(compare, data, io->bytes) != 0) {
 		if (!tally->mismatches)
@@ -125,7 +125,7 @@ static void copy_close(struct job *job)
 	struct copy *copy = (struct copy *)job;
 	uint32_t i;
 
-	for (i = 0; copy->stretch && i < copy->queues; i++)
+	for (i = 0; copy->stretch && i < copy->threads; i++)
 		free(copy->stretch[i].compare);
 	free(copy->stretch);
 	free(copy->lost);
@@ -141,14 +141,14 @@ static bool set_stretches(struct copy *copy)
 	uint32_t i;
 
 	copy->lost = calloc(ios ? ios : 1, sizeof(*copy->lost));
-	copy->stretch = aligned_alloc(64, copy->queues * sizeof(*s));
+	copy->stretch = aligned_alloc(64, copy->threads * sizeof(*s));
 	if (!copy->stretch || !copy->lost)
 		return false;
-	memset(copy->stretch, 0, copy->queues * sizeof(*s));
-	for (i = 0; i < copy->queues; i++) {
+	memset(copy->stretch, 0, copy->threads * sizeof(*s));
+	for (i = 0; i < copy->threads; i++) {
 		s = &copy->stretch[i];
-		s->first = s->next = part_start(ios, i, copy->queues);
-		s->end = part_start(ios, i + 1, copy->queues);
+		s->first = s->next = part_start(ios, i, copy->threads);
+		s->end = part_start(ios, i + 1, copy->threads);
 		s->compare = malloc(copy->job.largest);
 		if (!s->compare)
 			return false;
@@ -207,7 +207,7 @@ struct job *job_copy(const struct options *options, uint64_t disk_bytes)
 		return NULL;
 	}
 	copy->name = options->file;
-	copy->queues = options->queues;
+	copy->threads = options->jobs;
 	copy->job = (struct job){
 		.name = "copy",
 		.largest = options->bs,

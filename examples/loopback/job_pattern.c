@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Reads and writes of one size, in order or at random, in passes over the disk. Each queue has a
+ * Reads and writes of one size, in order or at random, in passes over the disk. Each thread has a
  * stretch of blocks of its own, and in each pass over it takes each block once. The last block
- * of a disk may be a short one. A queue for which there is no block has nothing to do.
+ * of a disk may be a short one. A thread for which there is no block has nothing to do.
  */
 #include <inttypes.h>
 #include <stdlib.h>
@@ -30,10 +30,10 @@ struct pattern_job {
 	struct stretch *stretch;
 };
 
-static bool pattern_next(struct job *job, uint32_t queue, struct io *io)
+static bool pattern_next(struct job *job, uint32_t thread, struct io *io)
 {
 	struct pattern_job *p = (struct pattern_job *)job;
-	struct stretch *s = &p->stretch[queue];
+	struct stretch *s = &p->stretch[thread];
 	uint64_t block, left;
 	bool writes = pattern_writes(p->pattern);
 
@@ -69,14 +69,14 @@ static enum job_answer pattern_begin(struct job *job, const struct io *io, void 
 	return !ledger || ledger_begin(ledger, io, data) ? JOB_GO : JOB_WAIT;
 }
 
-static void pattern_end(struct job *job, uint32_t queue, const struct io *io, const void *data,
-			bool ok, struct tally *tally)
+static void pattern_end(struct job *job, uint32_t thread, const struct io *io, const void *data,
+			enum io_fate fate, struct tally *tally)
 {
 	struct ledger *ledger = ((struct pattern_job *)job)->ledger;
 
-	(void)queue;
+	(void)thread;
 	if (ledger)
-		ledger_end(ledger, io, data, ok, tally);
+		ledger_end(ledger, io, data, fate, tally);
 }
 
 static void pattern_close(struct job *job)
@@ -90,13 +90,13 @@ static void pattern_close(struct job *job)
 static bool set_stretches(struct pattern_job *p, const struct options *o)
 {
 	uint64_t blocks = (p->bytes + o->bs - 1) / o->bs, end, ios;
-	uint32_t busy = blocks < o->queues ? (uint32_t)blocks : o->queues, i;
+	uint32_t busy = blocks < o->jobs ? (uint32_t)blocks : o->jobs, i;
 	struct stretch *s;
 
-	p->stretch = aligned_alloc(64, o->queues * sizeof(*s));
+	p->stretch = aligned_alloc(64, o->jobs * sizeof(*s));
 	if (!p->stretch)
 		return false;
-	memset(p->stretch, 0, o->queues * sizeof(*s));
+	memset(p->stretch, 0, o->jobs * sizeof(*s));
 	for (i = 0; i < busy; i++) {
 		s = &p->stretch[i];
 		s->first = part_start(blocks, i, busy);

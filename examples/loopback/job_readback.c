@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Reads back whatever the ledger says was written. Each queue has a stretch of the disk.
+ * Reads back whatever the ledger says was written. Each thread has a stretch of the disk.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -19,10 +19,10 @@ struct readback {
 	struct stretch *stretch;
 };
 
-static bool readback_next(struct job *job, uint32_t queue, struct io *io)
+static bool readback_next(struct job *job, uint32_t thread, struct io *io)
 {
 	struct readback *r = (struct readback *)job;
-	struct stretch *s = &r->stretch[queue];
+	struct stretch *s = &r->stretch[thread];
 	uint64_t most = job->largest / SECTOR_BYTES, at, n;
 
 	while (s->next < s->end) {
@@ -50,11 +50,11 @@ static enum job_answer readback_begin(struct job *job, const struct io *io, void
 	return ledger_begin(((struct readback *)job)->ledger, io, data) ? JOB_GO : JOB_WAIT;
 }
 
-static void readback_end(struct job *job, uint32_t queue, const struct io *io, const void *data,
-			 bool ok, struct tally *tally)
+static void readback_end(struct job *job, uint32_t thread, const struct io *io, const void *data,
+			 enum io_fate fate, struct tally *tally)
 {
-	(void)queue;
-	ledger_end(((struct readback *)job)->ledger, io, data, ok, tally);
+	(void)thread;
+	ledger_end(((struct readback *)job)->ledger, io, data, fate, tally);
 }
 
 static void readback_close(struct job *job)
@@ -65,22 +65,22 @@ static void readback_close(struct job *job)
 	free(r);
 }
 
-struct job *job_readback(struct ledger *ledger, uint32_t queues, uint32_t largest)
+struct job *job_readback(struct ledger *ledger, uint32_t threads, uint32_t largest)
 {
 	struct readback *r = calloc(1, sizeof(*r));
 	uint64_t step = largest / SECTOR_BYTES, blocks = (ledger->sectors + step - 1) / step;
 	uint32_t i;
 
 	if (r)
-		r->stretch = aligned_alloc(64, queues * sizeof(*r->stretch));
+		r->stretch = aligned_alloc(64, threads * sizeof(*r->stretch));
 	if (!r || !r->stretch) {
 		complain("no memory");
 		free(r);
 		return NULL;
 	}
-	for (i = 0; i < queues; i++) {
-		r->stretch[i].next = part_start(blocks, i, queues) * step;
-		r->stretch[i].end = part_start(blocks, i + 1, queues) * step;
+	for (i = 0; i < threads; i++) {
+		r->stretch[i].next = part_start(blocks, i, threads) * step;
+		r->stretch[i].end = part_start(blocks, i + 1, threads) * step;
 		if (r->stretch[i].end > ledger->sectors)
 			r->stretch[i].end = ledger->sectors;
 	}

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Replays an I/O log. Reads and writes keep their order where they overlap: those that do so
- * directly or through others, in one epoch, go to the same queue, where one waits for the other.
- * What overlaps with nothing goes to the queues in turn. A flush is an epoch of its own: it waits
- * for all that came before it, on every queue, and what follows waits for it.
+ * directly or through others, in one epoch, go to the same thread, where one waits for the other.
+ * What overlaps with nothing goes to the threads in turn. A flush is an epoch of its own: it waits
+ * for all that came before it, on every thread, and what follows waits for it.
  */
 #include <inttypes.h>
 #include <stdlib.h>
@@ -16,7 +16,7 @@
 /* An entry of the log, and when and where it is replayed. */
 struct entry {
 	struct io io;
-	uint32_t epoch, queue;
+	uint32_t epoch, thread;
 };
 
 struct track {
@@ -32,17 +32,17 @@ struct replay {
 	struct track *track;
 };
 
-static bool replay_next(struct job *job, uint32_t queue, struct io *io)
+static bool replay_next(struct job *job, uint32_t thread, struct io *io)
 {
 	struct replay *r = (struct replay *)job;
-	size_t *next = &r->track[queue].next;
+	size_t *next = &r->track[thread].next;
 	const struct entry *e;
 
 	for (; *next < r->count; ++*next) {
 		e = &r->entry[*next];
 		if (e->epoch > r->epoch)
 			return false;
-		if (e->queue != queue)
+		if (e->thread != thread)
 			continue;
 		++*next;
 		*io = e->io;
@@ -63,11 +63,11 @@ static enum job_answer replay_begin(struct job *job, const struct io *io, void *
 	return ledger_begin(((struct replay *)job)->ledger, io, data) ? JOB_GO : JOB_WAIT;
 }
 
-static void replay_end(struct job *job, uint32_t queue, const struct io *io, const void *data,
-		       bool ok, struct tally *tally)
+static void replay_end(struct job *job, uint32_t thread, const struct io *io, const void *data,
+		       enum io_fate fate, struct tally *tally)
 {
-	(void)queue;
-	ledger_end(((struct replay *)job)->ledger, io, data, ok, tally);
+	(void)thread;
+	ledger_end(((struct replay *)job)->ledger, io, data, fate, tally);
 }
 
 static void replay_close(struct job *job)
@@ -90,11 +90,11 @@ static int by_place(const void *a, const void *b)
 }
 
 /* Sorted by place, what hangs together lies together. */
-static bool set_queues(struct replay *r, uint32_t queues)
+static bool set_threads(struct replay *r, uint32_t threads)
 {
 	struct entry **sorted = malloc((r->count ? r->count : 1) * sizeof(struct entry *));
 	uint64_t end = 0;
-	uint32_t queue = 0;
+	uint32_t thread = 0;
 	size_t i;
 
 	if (!sorted)
@@ -105,12 +105,12 @@ static bool set_queues(struct replay *r, uint32_t queues)
 	for (i = 0; i < r->count; i++) {
 		if (i &&
 		    (sorted[i]->epoch != sorted[i - 1]->epoch || sorted[i]->io.offset >= end)) {
-			queue = (queue + 1) % queues;
+			thread = (thread + 1) % threads;
 			end = 0;
 		}
 		if (sorted[i]->io.offset + sorted[i]->io.bytes > end)
 			end = sorted[i]->io.offset + sorted[i]->io.bytes;
-		sorted[i]->queue = queue;
+		sorted[i]->thread = thread;
 	}
 	free(sorted);
 	return true;
@@ -164,7 +164,7 @@ struct job *job_replay(const struct options *options, uint64_t disk_bytes, struc
 		return NULL;
 	}
 	r->ledger = ledger;
-	r->track = aligned_alloc(64, options->queues * sizeof(*r->track));
+	r->track = aligned_alloc(64, options->jobs * sizeof(*r->track));
 	r->job = (struct job){
 		.name = "read_iolog",
 		.largest = buffer_bytes(&log, disk_bytes),
@@ -178,13 +178,13 @@ struct job *job_replay(const struct options *options, uint64_t disk_bytes, struc
 		.end = replay_end,
 		.close = replay_close,
 	};
-	good = r->track && set_entries(r, &log) && set_queues(r, options->queues);
+	good = r->track && set_entries(r, &log) && set_threads(r, options->jobs);
 	iolog_free(&log);
 	if (!good) {
 		complain("no memory");
 		replay_close(&r->job);
 		return NULL;
 	}
-	memset(r->track, 0, options->queues * sizeof(*r->track));
+	memset(r->track, 0, options->jobs * sizeof(*r->track));
 	return &r->job;
 }

@@ -16,22 +16,35 @@ static void mark(struct layers *l, uint32_t buffer, bool lost)
 	atomic_store_explicit(&l->lost[buffer], lost, memory_order_relaxed);
 }
 
-static uint32_t buffer_of(const struct layers *l, const struct vqb_piece *piece)
+/* The buffers that a piece lies in. Those of neighbours may be one piece. */
+struct stretch {
+	uint32_t first, last;
+};
+
+static struct stretch buffers_of(const struct layers *l, const struct vqb_piece *piece)
 {
-	return (uint32_t)(((uintptr_t)piece->base - (uintptr_t)l->data->host) / l->buffer);
+	uint64_t at = (uintptr_t)piece->base - (uintptr_t)l->data->host;
+
+	return (struct stretch){ (uint32_t)(at / l->buffer),
+				 (uint32_t)((at + piece->len - 1) / l->buffer) };
 }
 
-/* Requests of several I/Os in one: what fails it fails none of them, as each is tried again. */
+/*
+ * Several I/Os in one, by the guest or by the host: what fails it fails none of them, as each is
+ * tried again, alone.
+ */
 static bool is_joined(const struct layers *l, const struct vqb_io *io)
 {
+	struct stretch in = { 0, 0 };
 	uint32_t first = UINT32_MAX, i;
 
 	for (i = 0; i < io->pieces; i++) {
 		if (!io->piece[i].len)
 			continue;
+		in = buffers_of(l, &io->piece[i]);
 		if (first == UINT32_MAX)
-			first = buffer_of(l, &io->piece[i]);
-		else if (buffer_of(l, &io->piece[i]) != first)
+			first = in.first;
+		if (in.first != first || in.last != first)
 			return true;
 	}
 	return false;
@@ -45,20 +58,25 @@ static void tell(void *context, const struct vqb_io *io, uint32_t faults)
 	struct layers *l = context;
 	int64_t least = io->bytes < l->unit ? (int64_t)io->bytes : (int64_t)l->unit;
 	bool lost = faults & ends && io->result < least && !is_joined(l, io);
+	struct stretch in;
 	uint32_t i;
 
 	if (io->op == VQB_BLK_FLUSH)
 		mark(l, l->buffers, lost);
-	for (i = 0; i < io->pieces; i++)
-		if (io->piece[i].len)
-			mark(l, buffer_of(l, &io->piece[i]), lost);
+	for (i = 0; i < io->pieces; i++) {
+		if (!io->piece[i].len)
+			continue;
+		for (in = buffers_of(l, &io->piece[i]); in.first <= in.last; in.first++)
+			mark(l, in.first, lost);
+	}
 }
 
 static bool open_faults(struct layers *l, const struct options *o, uint32_t queue)
 {
+	uint32_t buffers = options_jobs_of(o, queue) * o->iodepth;
 	struct vqb_backend_fault_config config = {
 		.struct_size = sizeof(config),
-		.ios = o->iodepth < FAULT_MOST ? o->iodepth : FAULT_MOST,
+		.ios = buffers < FAULT_MOST ? buffers : FAULT_MOST,
 		.pieces = FAULT_PIECES,
 		.delay = FAULT_DELAY,
 		.alignment = o->unit,
@@ -74,7 +92,7 @@ static bool open_faults(struct layers *l, const struct options *o, uint32_t queu
 		config.rate[i] = o->inject;
 	bytes = vqb_backend_fault_size(&config);
 	l->unit = o->unit;
-	l->buffers = o->iodepth;
+	l->buffers = buffers;
 	l->lost = calloc(l->buffers + 1, sizeof(*l->lost));
 	l->fault_memory = object_memory(bytes);
 	if (!l->lost || !l->fault_memory ||

@@ -6,8 +6,9 @@
  * An injected failure is an error that the guest has to see, and no other. So each buffer of the
  * guest has a mark: was the last submission to the disk that had it, and it alone, lost? When the
  * I/O comes back to the guest, it has failed if and only if its buffer is marked, whether it was
- * gone on with meanwhile, or joined with others and then tried again. A flush has no buffer, but
- * there is only one at a time: it has a mark of its own.
+ * gone on with meanwhile, or joined with others, by guest or host, and then tried again, or was
+ * sent again after a reset. A flush has no buffer, but there is only one at a time: it has a mark of
+ * its own.
  */
 #ifndef LOOPBACK_LAYERS_H
 #define LOOPBACK_LAYERS_H

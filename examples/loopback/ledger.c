@@ -29,8 +29,9 @@ bool ledger_open(struct ledger *ledger, uint64_t run, uint64_t sectors)
 	*ledger = (struct ledger){ .run = run, .sectors = sectors, .image = -1 };
 	ledger->version = map_zeroes(sectors * sizeof(*ledger->version));
 	ledger->oldest = map_zeroes(sectors * sizeof(*ledger->oldest));
+	ledger->given = map_zeroes(sectors * sizeof(*ledger->given));
 	ledger->users = map_zeroes(sectors);
-	if (ledger->version && ledger->oldest && ledger->users)
+	if (ledger->version && ledger->oldest && ledger->given && ledger->users)
 		return true;
 	ledger_close(ledger);
 	return false;
@@ -42,9 +43,11 @@ void ledger_close(struct ledger *ledger)
 		munmap(ledger->version, ledger->sectors * sizeof(*ledger->version));
 	if (ledger->oldest)
 		munmap(ledger->oldest, ledger->sectors * sizeof(*ledger->oldest));
+	if (ledger->given)
+		munmap(ledger->given, ledger->sectors * sizeof(*ledger->given));
 	if (ledger->users)
 		munmap(ledger->users, ledger->sectors);
-	ledger->version = ledger->oldest = NULL;
+	ledger->version = ledger->oldest = ledger->given = NULL;
 	ledger->users = NULL;
 }
 
@@ -85,7 +88,7 @@ bool ledger_begin(struct ledger *ledger, const struct io *io, void *data)
 		}
 		ledger->users[first + i] = WRITER;
 		stamp.sector = first + i;
-		stamp.version = ++ledger->version[first + i];
+		stamp.version = ++ledger->given[first + i];
 		stamp_fill(sector_at(data, i), &stamp);
 	}
 	return true;
@@ -189,21 +192,28 @@ static void check(const struct ledger *ledger, const struct io *io, const void *
 	tally->mismatches += !all;
 }
 
-void ledger_end(struct ledger *ledger, const struct io *io, const void *data, bool ok,
+/* A sector's write has come back. */
+static void settle(struct ledger *ledger, uint64_t sector, enum io_fate fate)
+{
+	ledger->users[sector] = 0;
+	if (fate != IO_NEVER)
+		ledger->version[sector] = ledger->given[sector];
+	if (fate == IO_DONE)
+		ledger->oldest[sector] = ledger->given[sector];
+}
+
+void ledger_end(struct ledger *ledger, const struct io *io, const void *data, enum io_fate fate,
 		struct tally *tally)
 {
 	uint64_t at = io->offset / SECTOR_BYTES, end = at + io->bytes / SECTOR_BYTES;
 
-	if (io->op == IO_READ && ok && ledger->check)
+	if (io->op == IO_READ && fate == IO_DONE && ledger->check)
 		check(ledger, io, data, tally);
 	for (; at < end; at++) {
-		if (io->op == IO_WRITE) {
-			ledger->users[at] = 0;
-			if (ok)
-				ledger->oldest[at] = ledger->version[at];
-		} else {
+		if (io->op == IO_WRITE)
+			settle(ledger, at, fate);
+		else
 			ledger->users[at]--;
-		}
 	}
 }
 

@@ -3,13 +3,13 @@
  * vqblk-loopback: a guest and a host in one process, and virtqueues between them.
  *
  *   options.c   what is asked for
- *   job_*.c     what that is, as I/Os for each queue       iolog.c       logs of fio
+ *   job_*.c     what that is, as I/Os for each thread      iolog.c       logs of fio
  *   queue.c     driver and device, on one ring             ledger.c      what the disk must hold
- *   guest.c     the thread that sends I/Os                 stamp.c       sectors that say what they are
- *   host.c      the thread that serves them                memory.c      guest memory
- *   run.c       both, for every queue                      disk.c        where data is stored
- *   report.c    what came of it                            layers.c      faults in front of it
- *   histogram.c latencies
+ *   guest.c     the threads that send I/Os                 stamp.c       sectors that say what they are
+ *   owner.c     who has the driver: submit, cancel, reset  memory.c      guest memory
+ *   host.c      the thread that serves them                disk.c        where data is stored
+ *   run.c       all of these, for every queue              layers.c      faults in front of it
+ *   report.c    what came of it                            histogram.c   latencies
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -113,7 +113,7 @@ static bool close_loopback(struct loopback *s)
 /* What was written is read back, outside of the measured time. */
 static bool read_back(struct loopback *s, struct figures *figures, bool progress)
 {
-	struct job *job = job_readback(s->tracked, s->options.queues, s->job->largest);
+	struct job *job = job_readback(s->tracked, s->options.jobs, s->job->largest);
 	struct figures back;
 	bool good;
 

@@ -51,9 +51,26 @@ static const char help[] =
 	"                      that share ends early, is late, or is told to come again later; by\n"
 	"                      --seed. What fails for it counts as an error, and nothing else may\n"
 	"\n"
+	"The guest:\n"
+	"  --path PATH         bio: each I/O is a request of its own; request: those that wait at the\n"
+	"                      same time share requests, be it because they were submitted together;\n"
+	"                      merge-when-full: only those for which there was no room\n"
+	"                      (merge-when-full)\n"
+	"  --guest-merge on|off\n"
+	"                      off: no I/O ever shares a request, whatever the path (on, but off\n"
+	"                      with --path bio, where there is no on)\n"
+	"  --jobs N            threads that submit, at least one for each queue (as many as queues);\n"
+	"                      of several that share a queue none owns it: they put lists of I/Os in\n"
+	"                      front of a thread that does\n"
+	"  --iodepth N         I/Os that each of them keeps in flight (1)\n"
+	"  --cancel RATE       as of --inject: that share of all I/Os is to be cancelled soon after it\n"
+	"                      was submitted. What is still waiting is, and never reaches the disk;\n"
+	"                      for the rest it is too late, and it completes as ever\n"
+	"  --reset RATE        after that share of all I/Os their queue is reset at both ends, in the\n"
+	"                      middle of whatever is going on, and what is not over is sent again\n"
+	"\n"
 	"The queues:\n"
-	"  --queues N          each with a guest thread and a host thread (1)\n"
-	"  --iodepth N         I/Os that each queue keeps in flight (1)\n"
+	"  --queues N          each with a thread at the guest's end and one at the host's (1)\n"
 	"  --ring N            descriptors of each ring, a power of two (256)\n"
 	"  --indirect POLICY   never, always, adaptive, threshold (from 8 segments on) or decay\n"
 	"                      (always)\n"
@@ -63,8 +80,8 @@ static const char help[] =
 	"  --json              print one JSON object on one line, and nothing else\n"
 	"  --help, --version\n"
 	"\n"
-	"SIZE takes k, m and g. Exit status 0: nothing failed, but by --inject, and nothing\n"
-	"differed.\n";
+	"SIZE takes k, m and g. Exit status 0: nothing failed, but by --inject, nothing differed, and\n"
+	"every I/O came back once.\n";
 
 /* One number per option, so that each is read by a case of its own. */
 enum option_id {
@@ -84,6 +101,11 @@ enum option_id {
 	OPT_HOST_MERGE,
 	OPT_PLUG,
 	OPT_INJECT,
+	OPT_PATH,
+	OPT_GUEST_MERGE,
+	OPT_JOBS,
+	OPT_CANCEL,
+	OPT_RESET,
 	OPT_QUEUES,
 	OPT_IODEPTH,
 	OPT_RING,
@@ -112,6 +134,11 @@ static const struct option table[] = {
 	{ "host-merge", required_argument, NULL, OPT_HOST_MERGE },
 	{ "plug", required_argument, NULL, OPT_PLUG },
 	{ "inject", required_argument, NULL, OPT_INJECT },
+	{ "path", required_argument, NULL, OPT_PATH },
+	{ "guest-merge", required_argument, NULL, OPT_GUEST_MERGE },
+	{ "jobs", required_argument, NULL, OPT_JOBS },
+	{ "cancel", required_argument, NULL, OPT_CANCEL },
+	{ "reset", required_argument, NULL, OPT_RESET },
 	{ "queues", required_argument, NULL, OPT_QUEUES },
 	{ "iodepth", required_argument, NULL, OPT_IODEPTH },
 	{ "ring", required_argument, NULL, OPT_RING },
@@ -127,6 +154,8 @@ static const struct option table[] = {
 static const char *const patterns[] = { "read", "write", "randread", "randwrite", "randrw", NULL };
 /* In the order of enum disk_kind. */
 static const char *const disks[] = { "memory", "file", "uring", "threads", "null", NULL };
+/* In the order of enum loopback_path. */
+static const char *const paths[] = { "bio", "request", "merge-when-full", NULL };
 /* In the order of enum loopback_indirect. */
 static const char *const policies[] = { "never", "always", "adaptive", "threshold", "decay", NULL };
 static const char *const switches[] = { "off", "on", NULL };
@@ -187,6 +216,11 @@ bool parse_seconds(const char *text, uint64_t *ns)
 const char *indirect_name(uint32_t indirect)
 {
 	return policies[indirect];
+}
+
+const char *path_name(enum loopback_path path)
+{
+	return paths[path];
 }
 
 const char *disk_name(enum disk_kind kind)
@@ -316,7 +350,17 @@ static bool read_backend(struct options *o, const char *text)
 	return true;
 }
 
-static bool read_rate(const char *text, uint32_t *millionths)
+static bool read_path(const char *text, enum loopback_path *path)
+{
+	uint32_t word;
+
+	if (!read_word("path", text, paths, &word))
+		return false;
+	*path = (enum loopback_path)word;
+	return true;
+}
+
+static bool read_rate(const char *name, const char *text, uint32_t *millionths)
 {
 	double rate = -1;
 	char *end = NULL;
@@ -324,14 +368,14 @@ static bool read_rate(const char *text, uint32_t *millionths)
 	if ((text[0] >= '0' && text[0] <= '9') || text[0] == '.')
 		rate = strtod(text, &end);
 	if (!end || *end || !(rate == 0 || (rate >= 1e-6 && rate <= 1))) {
-		complain("--inject %s: not 0, nor a share of 0.000001 to 1", text);
+		complain("--%s %s: not 0, nor a share of 0.000001 to 1", name, text);
 		return false;
 	}
 	*millionths = (uint32_t)(rate * 1e6 + 0.5);
 	return true;
 }
 
-/* Options of the disk; the others are read_option's. */
+/* Options of the disk. */
 static bool read_disk_option(struct options *o, int id, const char *text)
 {
 	switch (id) {
@@ -353,9 +397,30 @@ static bool read_disk_option(struct options *o, int id, const char *text)
 	case OPT_PLUG:
 		return read_switch("plug", text, switches, &o->plug);
 	case OPT_INJECT:
-		return read_rate(text, &o->inject);
+		return read_rate("inject", text, &o->inject);
 	default:
 		return false;
+	}
+}
+
+/* Options of the guest, or of the disk. */
+static bool read_guest_option(struct options *o, int id, const char *text)
+{
+	switch (id) {
+	case OPT_PATH:
+		return read_path(text, &o->path);
+	case OPT_GUEST_MERGE:
+		return read_switch("guest-merge", text, switches, &o->guest_merge);
+	case OPT_JOBS:
+		return read_count32("jobs", text, JOBS_MAX, &o->jobs);
+	case OPT_IODEPTH:
+		return read_count32("iodepth", text, VQB_RING_MAX, &o->iodepth);
+	case OPT_CANCEL:
+		return read_rate("cancel", text, &o->cancel);
+	case OPT_RESET:
+		return read_rate("reset", text, &o->reset);
+	default:
+		return read_disk_option(o, id, text);
 	}
 }
 
@@ -382,8 +447,6 @@ static bool read_option(struct options *o, int id, const char *text)
 		return read_seed(text, &o->seed);
 	case OPT_QUEUES:
 		return read_count32("queues", text, 256, &o->queues);
-	case OPT_IODEPTH:
-		return read_count32("iodepth", text, VQB_RING_MAX, &o->iodepth);
 	case OPT_RING:
 		return read_ring(text, &o->ring);
 	case OPT_INDIRECT:
@@ -400,7 +463,7 @@ static bool read_option(struct options *o, int id, const char *text)
 		o->json = true;
 		return true;
 	default:
-		return read_disk_option(o, id, text);
+		return read_guest_option(o, id, text);
 	}
 }
 
@@ -462,11 +525,32 @@ static const char *wrong_disk(const struct options *o)
 	return NULL;
 }
 
+/* What the guest does where it was not said, and what it can't do. */
+static bool check_guest(struct options *o, uint32_t given)
+{
+	if (!(given & 1u << OPT_JOBS))
+		o->jobs = o->queues;
+	if (o->jobs < o->queues) {
+		complain("--jobs %" PRIu32 ": fewer than the %" PRIu32
+			 " queues, and each has at least one",
+			 o->jobs, o->queues);
+		return false;
+	}
+	if (o->path != PATH_BIO)
+		return true;
+	if (given & 1u << OPT_GUEST_MERGE && o->guest_merge) {
+		complain("--guest-merge on: with --path bio nothing is ever merged");
+		return false;
+	}
+	o->guest_merge = false;
+	return true;
+}
+
 static bool check_together(struct options *o, uint32_t given)
 {
 	const char *wrong;
 
-	if (!check_job(o, given))
+	if (!check_job(o, given) || !check_guest(o, given))
 		return false;
 	if (!(given & 1u << OPT_BACKEND))
 		o->disk = o->image ? DISK_FILE : DISK_MEMORY;
@@ -509,6 +593,8 @@ enum options_answer options_parse(struct options *options, int argc, char **argv
 				     .event_idx = true,
 				     .unit = VQB_SECTOR_BYTES,
 				     .plug = true,
+				     .path = PATH_MERGE_WHEN_FULL,
+				     .guest_merge = true,
 				     .seed = new_seed() };
 	optind = 0; /* afresh, whoever asked before */
 	opterr = 0;

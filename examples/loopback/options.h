@@ -21,6 +21,7 @@ static inline bool disk_is_image(enum disk_kind kind)
 }
 
 #define BS_MAX (1u << 30)
+#define JOBS_MAX 1024u
 
 /* --indirect */
 enum loopback_indirect {
@@ -31,7 +32,11 @@ enum loopback_indirect {
 	INDIRECT_DECAY,
 };
 
+/* --path */
+enum loopback_path { PATH_BIO, PATH_REQUEST, PATH_MERGE_WHEN_FULL };
+
 /* The words for them, as on the command line. */
+const char *path_name(enum loopback_path path);
 const char *indirect_name(uint32_t indirect);
 const char *disk_name(enum disk_kind kind);
 
@@ -48,6 +53,11 @@ struct options {
 	bool readonly, direct;
 	bool host_merge, plug;
 	uint32_t inject; /* of each kind of fault, so many in a million; 0: none */
+
+	enum loopback_path path;
+	bool guest_merge;
+	uint32_t jobs;          /* threads that submit; at least as many as queues */
+	uint32_t cancel, reset; /* shares of all I/Os, in a million */
 
 	uint32_t bs, iodepth;
 	uint64_t requests;   /* in all; 0: one pass, or by time */
@@ -69,6 +79,12 @@ enum options_answer {
 };
 
 enum options_answer options_parse(struct options *options, int argc, char **argv);
+
+/* How many of the threads that submit do so to that queue: number i goes to queue i % queues. */
+static inline uint32_t options_jobs_of(const struct options *options, uint32_t queue)
+{
+	return options->jobs / options->queues + (queue < options->jobs % options->queues);
+}
 
 /* Does the pattern write? */
 bool pattern_writes(enum pattern pattern);

@@ -9,8 +9,11 @@
 #include "random.h"
 #include "say.h"
 
-/* A request is header, one stretch of data, and status. */
-enum { REQUEST_SEGMENTS = 3 };
+/*
+ * A request is header, data and status. An I/O is one stretch of data, and as many as that may share
+ * a request: enough for most of what there is to be gained, and for tables that stay in the cache.
+ */
+enum { MERGED_SEGMENTS = 126, OTHER_SEGMENTS = 2 };
 
 enum { MEM_DRIVER, MEM_BLK, MEM_DEVICE, MEM_BACKEND, MEM_COALESCER, MEM_SERVED };
 
@@ -23,11 +26,31 @@ static struct vqb_layout ring_layout(uint32_t size)
 	return layout;
 }
 
+/* Segments of data in a request. */
+static uint32_t data_segments(const struct options *o)
+{
+	uint32_t most = vqb_blk_ring_segments(o->ring);
+
+	if (!o->guest_merge)
+		return 1;
+	return most < MERGED_SEGMENTS ? most : MERGED_SEGMENTS;
+}
+
+static size_t tables_bytes(const struct options *o)
+{
+	return VQB_TABLES_BYTES(o->ring, data_segments(o) + OTHER_SEGMENTS);
+}
+
 static uint64_t low_bytes(const struct options *o)
 {
-	return memory_cost(ring_layout(o->ring).bytes) +
-	       memory_cost(VQB_TABLES_BYTES(o->ring, REQUEST_SEGMENTS)) +
+	return memory_cost(ring_layout(o->ring).bytes) + memory_cost(tables_bytes(o)) +
 	       memory_cost(VQB_BLK_AREA_BYTES(o->ring, 0));
+}
+
+/* Of data buffers. */
+static uint64_t high_bytes(const struct options *o, uint32_t queue, uint32_t buffer)
+{
+	return (uint64_t)options_jobs_of(o, queue) * o->iodepth * buffer;
 }
 
 /* For set-up, where nothing can fail but memory: says so and answers false. */
@@ -92,7 +115,35 @@ static uint32_t policy_kind(uint32_t indirect)
 	return kind[indirect];
 }
 
-/* The driver's end of the ring, which sets the ring up, and the block driver on it. */
+/* The block driver on the driver's end of the ring. */
+static bool open_blk(struct machine *m, struct queue *q)
+{
+	static const uint32_t path[] = {
+		[PATH_BIO] = VQB_PATH_BIO,
+		[PATH_REQUEST] = VQB_PATH_REQUEST,
+		[PATH_MERGE_WHEN_FULL] = VQB_PATH_MERGE_WHEN_FULL,
+	};
+	const struct options *o = m->options;
+	struct vqb_limits mapping;
+	struct vqb_blk_driver_config blk = { .struct_size = sizeof(blk),
+					     .depth = o->ring,
+					     .ring = q->driver,
+					     .features = m->features,
+					     .limits = &m->limits,
+					     .mapping = &mapping,
+					     .path = path[o->path] };
+	size_t bytes;
+
+	if (!good(vqb_limits_of_blk(&m->limits, m->features, o->ring, &mapping), "limits"))
+		return false;
+	mapping.max_segments = data_segments(o);
+	blk.area = memory_take(&m->memory, REGION_LOW, VQB_BLK_AREA_BYTES(o->ring, 0));
+	bytes = vqb_blk_driver_size(&blk);
+	return good(vqb_blk_driver_init(keep(q, MEM_BLK, bytes), bytes, &blk, &q->blk),
+		    "block driver");
+}
+
+/* The driver's end of the ring, which sets the ring up. */
 static bool open_guest(struct machine *m, struct queue *q, const struct vqb_dma *ring)
 {
 	const struct options *o = m->options;
@@ -101,32 +152,25 @@ static bool open_guest(struct machine *m, struct queue *q, const struct vqb_dma 
 	struct vqb_driver_config driver = { .struct_size = sizeof(driver),
 					    .ring = { .size = o->ring, .features = m->features },
 					    .policy = &policy };
-	struct vqb_blk_driver_config blk = { .struct_size = sizeof(blk),
-					     .depth = o->ring,
-					     .features = m->features,
-					     .limits = &m->limits };
+	uint32_t index = (uint32_t)(q - m->queue);
 	size_t bytes;
 
 	if (policy.kind == VQB_INDIRECT_THRESHOLD)
 		policy.threshold = 8;
-	driver.ring.index = (uint32_t)(q - m->queue);
+	driver.ring.index = index;
 	if (!good(vqb_ring_place(&driver.ring, ring->host, 64), "ring"))
 		return false;
+	q->ring = driver.ring;
 	if (o->indirect != INDIRECT_NEVER) {
-		driver.tables = memory_take(&m->memory, REGION_LOW,
-					    VQB_TABLES_BYTES(o->ring, REQUEST_SEGMENTS));
-		driver.max_table = REQUEST_SEGMENTS;
+		driver.tables = memory_take(&m->memory, REGION_LOW, tables_bytes(o));
+		driver.max_table = data_segments(o) + OTHER_SEGMENTS;
 	}
 	bytes = vqb_driver_size(&driver);
 	if (!good(vqb_driver_init(keep(q, MEM_DRIVER, bytes), bytes, &driver, &q->driver),
 		  "driver"))
 		return false;
-	blk.ring = q->driver;
-	blk.area = memory_take(&m->memory, REGION_LOW, VQB_BLK_AREA_BYTES(o->ring, 0));
-	q->data = memory_take(&m->memory, REGION_HIGH, (uint64_t)o->iodepth * m->buffer);
-	bytes = vqb_blk_driver_size(&blk);
-	return good(vqb_blk_driver_init(keep(q, MEM_BLK, bytes), bytes, &blk, &q->blk),
-		    "block driver");
+	q->data = memory_take(&m->memory, REGION_HIGH, high_bytes(o, index, m->buffer));
+	return open_blk(m, q);
 }
 
 /* Joins requests on their way to a backend. */
@@ -161,6 +205,7 @@ static bool open_host(struct machine *m, struct queue *q, const struct vqb_dma *
 	device.ring.index = (uint32_t)(q - m->queue);
 	if (!good(vqb_ring_place_at(&device.ring, ring->addr, 64), "ring"))
 		return false;
+	q->ring_at = device.ring;
 	bytes = vqb_device_size(&device);
 	if (!good(vqb_device_init(keep(q, MEM_DEVICE, bytes), bytes, &device, &q->device),
 		  "device queue"))
@@ -192,17 +237,25 @@ static bool open_queue(struct machine *m, struct queue *q)
 	return open_guest(m, q, &ring) && open_host(m, q, &ring);
 }
 
+/* What can't fail, so that it can be closed whatever does. */
+static void open_signals(struct queue *q)
+{
+	q->kick.fd = q->interrupt.fd = -1;
+	sem_init(&q->stopped, 0, 0);
+	sem_init(&q->restart, 0, 0);
+}
+
 static bool open_queues(struct machine *m)
 {
 	uint32_t i;
 
-	m->queue = calloc(m->options->queues, sizeof(*m->queue));
+	m->queue = object_memory(m->options->queues * sizeof(*m->queue));
 	if (!m->queue) {
 		complain("no memory");
 		return false;
 	}
 	for (i = 0; i < m->options->queues; i++)
-		m->queue[i].kick.fd = m->queue[i].interrupt.fd = -1;
+		open_signals(&m->queue[i]);
 	for (i = 0; i < m->options->queues; i++)
 		if (!open_queue(m, &m->queue[i]))
 			return false;
@@ -212,11 +265,14 @@ static bool open_queues(struct machine *m)
 bool machine_open(struct machine *machine, const struct options *options, const struct disk *disk,
 		  uint32_t buffer)
 {
-	uint64_t queues = options->queues, stream = options->seed, i;
-	uint64_t high = queues * memory_cost((uint64_t)options->iodepth * buffer);
+	uint64_t low = options->queues * low_bytes(options), high = memory_cost(buffer), i;
+	uint64_t stream = options->seed;
+	uint32_t q;
 
 	*machine = (struct machine){ .options = options, .disk = disk, .buffer = buffer };
-	if (!memory_open(&machine->memory, queues * low_bytes(options), high + memory_cost(buffer)))
+	for (q = 0; q < options->queues; q++)
+		high += memory_cost(high_bytes(options, q, buffer));
+	if (!memory_open(&machine->memory, low, high))
 		return false;
 	machine->constant = memory_take(&machine->memory, REGION_HIGH, buffer);
 	for (i = 0; i < buffer / sizeof(uint64_t); i++)
@@ -237,6 +293,8 @@ void machine_close(struct machine *machine)
 		layers_close(&machine->queue[i].layers);
 		vqb_notify_close(&machine->queue[i].kick);
 		vqb_notify_close(&machine->queue[i].interrupt);
+		sem_destroy(&machine->queue[i].stopped);
+		sem_destroy(&machine->queue[i].restart);
 		for (k = 0; k < sizeof(machine->queue[i].mem) / sizeof(void *); k++)
 			free(machine->queue[i].mem[k]);
 	}

@@ -3,34 +3,47 @@
  * queue.h: one device with its queues, set up at both ends. This is the part to copy from.
  *
  *   disk --- backend --- blk queue --- device end  =  ring  =  driver end --- blk driver --- job
- *             (host.c runs this side)                          (guest.c runs that one)
+ *             (host.c runs this side)                          (owner.c runs that one)
  */
 #ifndef LOOPBACK_QUEUE_H
 #define LOOPBACK_QUEUE_H
 
+#include <semaphore.h>
 #include <vqblk/vqblk.h>
 #include <vqblk/host/notify.h>
 
 #include "disk.h"
 #include "layers.h"
 #include "memory.h"
+#include "note.h"
 #include "options.h"
 
 struct queue {
 	/* The guest's. */
 	struct vqb_driver *driver;
 	struct vqb_blk_driver *blk;
-	struct vqb_dma data; /* iodepth buffers */
+	struct vqb_dma data;  /* iodepth buffers for each thread that submits */
+	struct vqb_ring ring; /* as it was at first, and is after each reset */
+
+	/* From the guest's threads to the one that owns this end (owner.c). */
+	_Alignas(64) struct notes sent; /* first bios of lists */
+	struct notes cancels;
+	atomic_bool asleep; /* to be woken, by whoever takes this away */
 
 	/* The host's. */
-	struct vqb_device *device;
+	_Alignas(64) struct vqb_device *device;
+	struct vqb_ring_at ring_at;
 	struct vqb_backend *backend; /* the disk's */
 	struct layers layers;        /* in front of it */
 	struct vqb_coalescer *coalescer;
 	struct vqb_blk_queue *served;
 
 	struct vqb_notify kick;      /* guest to host, and the backend to the host */
-	struct vqb_notify interrupt; /* host to guest */
+	struct vqb_notify interrupt; /* host to guest, and the guest's threads to the owner */
+
+	/* A reset: the owner asks for it, the host stands still, and goes on when it is told. */
+	atomic_bool stop;
+	sem_t stopped, restart;
 
 	void *mem[6]; /* of the objects */
 };

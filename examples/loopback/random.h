@@ -5,6 +5,7 @@
 #ifndef LOOPBACK_RANDOM_H
 #define LOOPBACK_RANDOM_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 /* A bijection that leaves no trace of the order of its arguments (the finish of splitmix64). */
@@ -20,6 +21,12 @@ static inline uint64_t random_next(uint64_t *stream)
 {
 	*stream += UINT64_C(0x9e3779b97f4a7c15);
 	return random_mix(*stream);
+}
+
+/* True so many times in a million. */
+static inline bool random_chance(uint64_t *stream, uint32_t millionths)
+{
+	return random_next(stream) % 1000000 < millionths;
 }
 
 /*

@@ -78,11 +78,39 @@ static void print_head(const struct report *r)
 	       r->job->name, r->figures->interrupted ? " (interrupted)" : "",
 	       r->figures->tally.bios, (double)r->figures->ns / 1e9, disk_name(o->disk), disk.value,
 	       disk.unit, o->queues, o->queues > 1 ? "s" : "", o->ring, o->iodepth);
+	if (o->jobs > o->queues)
+		printf(", %" PRIu32 " jobs", o->jobs);
 	if (o->job != JOB_REPLAY)
 		printf(", bs %" PRIu32, o->bs);
 	if (o->job == JOB_PATTERN)
 		printf(", seed %" PRIu64, o->seed);
 	printf("\n");
+}
+
+static void print_guest(const struct report *r)
+{
+	const struct options *o = r->options;
+	const struct figures *f = r->figures;
+
+	printf("  %-17s %" PRIu64 ", %.3g descriptors each, %" PRIu64 " indirect\n", "requests",
+	       f->requests, f->requests ? (double)f->descriptors / (double)f->requests : 0,
+	       f->indirect_requests);
+	printf("  %-17s %s%s, %" PRIu64 " I/Os shared another's request, %" PRIu64
+	       " were sent again\n",
+	       "path", path_name(o->path),
+	       o->path != PATH_BIO && !o->guest_merge ? " without merging" : "", f->guest.merged,
+	       f->guest.retried);
+	if (o->cancel)
+		printf("  %-17s %" PRIu64 ", and %" PRIu64 " times too late\n", "cancelled",
+		       f->tally.cancelled, f->tally.late);
+	if (o->reset)
+		printf("  %-17s %" PRIu64 ", with %" PRIu64 " I/Os undecided, and %" PRIu64
+		       " not yet sent\n",
+		       "resets", f->resets, f->undecided, f->unsent);
+	printf("  %-17s %" PRIu64 " (%" PRIu64 " suppressed)\n", "kicks", f->kicks,
+	       f->kicks_suppressed);
+	printf("  %-17s %" PRIu64 " (%" PRIu64 " suppressed)\n", "interrupts", f->interrupts,
+	       f->interrupts_suppressed);
 }
 
 bool report_table(const struct report *r)
@@ -95,13 +123,7 @@ bool report_table(const struct report *r)
 	printf("  %-17s %.0f/s, %.4g %s/s\n", "I/Os", per_second(f->tally.bios, f), rate.value,
 	       rate.unit);
 	print_latency(&f->latency);
-	printf("  %-17s %" PRIu64 ", %.3g descriptors each, %" PRIu64 " indirect\n", "requests",
-	       f->requests, f->requests ? (double)f->descriptors / (double)f->requests : 0,
-	       f->indirect_requests);
-	printf("  %-17s %" PRIu64 " (%" PRIu64 " suppressed)\n", "kicks", f->kicks,
-	       f->kicks_suppressed);
-	printf("  %-17s %" PRIu64 " (%" PRIu64 " suppressed)\n", "interrupts", f->interrupts,
-	       f->interrupts_suppressed);
+	print_guest(r);
 	printf("  %-17s %" PRIu64 " (%" PRIu64 " merged into another)\n", "host submissions",
 	       f->host_submissions, f->host_merges);
 	if (r->job->trims_skipped)
@@ -146,7 +168,16 @@ static void set_counts(json_t *object, const struct report *r)
 		{ "kicks_suppressed", f->kicks_suppressed },
 		{ "interrupts", f->interrupts },
 		{ "interrupts_suppressed", f->interrupts_suppressed },
-		{ "guest_merges", 0 }, /* nobody merges yet */
+		{ "guest_bios", f->guest.bios },
+		{ "guest_requests", f->guest.requests },
+		{ "guest_merges", f->guest.merged },
+		{ "guest_retried", f->guest.retried },
+		{ "guest_full", f->guest.full },
+		{ "cancelled", f->tally.cancelled },
+		{ "cancelled_late", f->tally.late },
+		{ "resets", f->resets },
+		{ "undecided", f->undecided },
+		{ "unsent", f->unsent },
 		{ "host_submissions", f->host_submissions },
 		{ "host_merges", f->host_merges },
 		{ "injected", f->injected },
@@ -159,6 +190,7 @@ static void set_counts(json_t *object, const struct report *r)
 		{ "bs", r->options->job == JOB_REPLAY ? 0 : r->options->bs },
 		{ "iodepth", r->options->iodepth },
 		{ "queues", r->options->queues },
+		{ "jobs", r->options->jobs },
 		{ "ring", r->options->ring },
 	};
 	size_t i;
@@ -183,9 +215,13 @@ bool report_json(const struct report *r)
 	json_object_set_new(object, "event_idx", json_boolean(r->options->event_idx));
 	json_object_set_new(object, "poll", json_boolean(r->options->poll));
 	json_object_set_new(object, "direct", json_boolean(r->options->direct));
+	json_object_set_new(object, "path", json_string(path_name(r->options->path)));
+	json_object_set_new(object, "guest_merge", json_boolean(r->options->guest_merge));
 	json_object_set_new(object, "host_merge", json_boolean(r->options->host_merge));
 	json_object_set_new(object, "plug", json_boolean(r->options->plug));
 	json_object_set_new(object, "inject", json_real((double)r->options->inject / 1e6));
+	json_object_set_new(object, "cancel", json_real((double)r->options->cancel / 1e6));
+	json_object_set_new(object, "reset", json_real((double)r->options->reset / 1e6));
 	json_object_set_new(object, "seconds", json_real((double)f->ns / 1e9));
 	json_object_set_new(object, "interrupted", json_boolean(f->interrupted));
 	good = !json_dumpf(object, stdout, JSON_COMPACT | JSON_REAL_PRECISION(9));

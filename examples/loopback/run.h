@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * run.h: carries out a job on a machine: a guest thread and a host thread for each queue.
+ * run.h: carries out a job on a machine. For each queue a host thread; for each of --jobs a guest
+ * thread that submits; and where several of those share a queue, a thread that owns its guest's end.
  */
 #ifndef LOOPBACK_RUN_H
 #define LOOPBACK_RUN_H
@@ -18,6 +19,7 @@
 
 struct guest;
 struct host;
+struct owner;
 
 struct run {
 	struct machine *machine;
@@ -30,9 +32,10 @@ struct run {
 	bool complete;           /* the job's last phase has come to its end */
 	sem_t finished;          /* posted by each guest that is done */
 	atomic_bool failed;      /* it can't go on, and it was said why */
-	atomic_bool guests_left; /* the hosts are not needed any more */
+	atomic_bool guests_left; /* owners and hosts are not needed any more */
 
-	struct guest **guest;
+	struct guest **guest; /* as many as jobs; number i submits to queue i % queues */
+	struct owner **owner; /* as many as queues, and so are hosts */
 	struct host **host;
 };
 
@@ -43,6 +46,8 @@ struct figures {
 	uint64_t ns;
 	uint64_t requests, descriptors, indirect_requests;
 	uint64_t kicks, kicks_suppressed, interrupts, interrupts_suppressed;
+	struct vqb_requests_counters guest;
+	uint64_t resets, undecided, unsent;
 	uint64_t host_submissions, host_merges;
 	uint64_t injected; /* faults, since the machine was opened */
 	bool interrupted;  /* by a signal, before the job was done */
