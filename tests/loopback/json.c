@@ -16,10 +16,15 @@ static const char *const numbers[] = {
 	"descriptors",   "indirect_requests",
 	"kicks",         "kicks_suppressed",
 	"interrupts",    "interrupts_suppressed",
-	"guest_merges",  "host_submissions",
-	"host_merges",   "errors",
+	"guest_bios",    "guest_requests",
+	"guest_merges",  "guest_retried",
+	"cancelled",     "cancelled_late",
+	"resets",        "undecided",
+	"guest_full",    "unsent",
+	"host_merges",   "host_submissions",
 	"mismatches",    "verified_bytes",
 	"trims_skipped", "injected",
+	"errors",
 };
 static const char *const quantiles[] = { "p50", "p99", "p999", "max" };
 

@@ -38,6 +38,16 @@ refused "--host-merge yes: not one of off, on" --rw write --image img --host-mer
 for rate in 0.0000001 1.1 -0.1 nan 5% much; do
 	refused "--inject $rate: not 0, nor a share" --rw write --image img --inject $rate
 done
+for rate in 0.0000001 2 much; do
+	refused "--cancel $rate: not 0, nor a share" --rw write --image img --cancel $rate
+	refused "--reset $rate: not 0, nor a share" --rw write --image img --reset $rate
+done
+refused "--path elevator: not one of bio, request, merge-when-full" --rw write --image img --path elevator
+refused "--guest-merge no: not one of off, on" --rw write --image img --guest-merge no
+refused "--guest-merge on: with --path bio nothing is ever merged" --rw write --image img --path bio \
+	--guest-merge on
+refused "--jobs 3: fewer than the 4 queues" --rw write --image img --queues 4 --jobs 3
+refused "--jobs 1025" --rw write --image img --jobs 1025
 refused "--verify needs a disk" --rw write --backend null --verify
 refused "read-only" --rw write --image img --readonly
 refused "read-only" --rw randwrite --image img --readonly
@@ -90,7 +100,8 @@ passes --copy file --image other
 # Asked for, so it comes on stdout and is a success.
 passes --help
 for option in copy rw bs iodepth size requests runtime seed verify read_iolog image backend queues \
-	ring indirect event-idx poll readonly direct host-merge plug inject json help version; do
+	ring indirect event-idx poll readonly direct host-merge plug inject path guest-merge jobs cancel \
+	reset json help version; do
 	grep -qF -e "--$option" out || wrong "--$option is missing in --help"
 done
 passes --version

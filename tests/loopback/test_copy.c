@@ -30,31 +30,31 @@ static void set_source(size_t bytes)
 	memset(&tally, 0, sizeof(tally));
 }
 
-static struct job *copy(uint32_t queues)
+static struct job *copy(uint32_t threads)
 {
 	struct options o = { .job = JOB_COPY,
 			     .file = source,
 			     .image = image,
 			     .bs = BS,
 			     .unit = 512,
-			     .queues = queues };
+			     .jobs = threads };
 
 	return job_copy(&o, DISK);
 }
 
-/* One phase on every queue: how many I/Os of each kind. */
+/* One phase on every thread: how many I/Os of each kind. */
 struct phase {
 	uint32_t reads, writes, flushes;
 };
 
-static struct phase run_phase(struct job *job, uint32_t queues)
+static struct phase run_phase(struct job *job, uint32_t threads)
 {
 	unsigned char data[BS];
 	struct phase p = { 0 };
 	struct io io;
 	uint32_t q;
 
-	for (q = 0; q < queues; q++) {
+	for (q = 0; q < threads; q++) {
 		while (job->next(job, q, &io)) {
 			assert_true(io.offset + io.bytes <= DISK && io.bytes % 512 == 0);
 			assert_int_equal(job->begin(job, &io, data), JOB_GO);
@@ -65,7 +65,7 @@ static struct phase run_phase(struct job *job, uint32_t queues)
 			p.reads += io.op == IO_READ;
 			p.writes += io.op == IO_WRITE;
 			p.flushes += io.op == IO_FLUSH;
-			job->end(job, q, &io, data, true, &tally);
+			job->end(job, q, &io, data, IO_DONE, &tally);
 		}
 	}
 	return p;
@@ -80,20 +80,20 @@ static void assert_phase(struct phase p, uint32_t reads, uint32_t writes, uint32
 
 static void test_writes_then_flush_then_reads(void **state)
 {
-	uint32_t queues;
+	uint32_t threads;
 	struct job *job;
 
 	(void)state;
-	for (queues = 1; queues < 7; queues++) {
+	for (threads = 1; threads < 7; threads++) {
 		set_source(5 * BS);
-		job = copy(queues);
+		job = copy(threads);
 		assert_non_null(job);
 		assert_int_equal(job->ios, 11);
-		assert_phase(run_phase(job, queues), 0, 5, 0);
+		assert_phase(run_phase(job, threads), 0, 5, 0);
 		assert_true(job->advance(job));
-		assert_phase(run_phase(job, queues), 0, 0, 1);
+		assert_phase(run_phase(job, threads), 0, 0, 1);
 		assert_true(job->advance(job));
-		assert_phase(run_phase(job, queues), 5, 0, 0);
+		assert_phase(run_phase(job, threads), 5, 0, 0);
 		assert_false(job->advance(job));
 		job->close(job);
 		assert_memory_equal(disk, content, 5 * BS);

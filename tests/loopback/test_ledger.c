@@ -73,7 +73,7 @@ static void write_sectors(uint64_t first, uint32_t n)
 	struct tally tally = { 0 };
 
 	assert_true(ledger_begin(&ledger, &io, disk[first]));
-	ledger_end(&ledger, &io, disk[first], true, &tally);
+	ledger_end(&ledger, &io, disk[first], IO_DONE, &tally);
 	assert_int_equal(tally.verified_bytes, 0);
 }
 
@@ -83,7 +83,7 @@ static struct tally read_sectors(uint64_t first, uint32_t n)
 	struct tally tally = { 0 };
 
 	assert_true(ledger_begin(&ledger, &io, NULL));
-	ledger_end(&ledger, &io, disk[first], true, &tally);
+	ledger_end(&ledger, &io, disk[first], IO_DONE, &tally);
 	return tally;
 }
 
@@ -146,7 +146,7 @@ static void test_a_failed_write_leaves_what_was_there_or_itself(void **state)
 
 	(void)state;
 	assert_true(ledger_begin(&ledger, &io, sector));
-	ledger_end(&ledger, &io, sector, false, &t);
+	ledger_end(&ledger, &io, sector, IO_FAILED, &t);
 	t = read_sectors(2, 4);
 	assert_int_equal(t.mismatches, 0);
 	assert_int_equal(t.verified_bytes, 4 * SECTOR_BYTES);
@@ -180,7 +180,7 @@ static void test_failed_writes_in_a_row_leave_any_of_them(void **state)
 	memcpy(version[2], disk[3], SECTOR_BYTES);
 	for (i = 3; i < 5; i++) {
 		assert_true(ledger_begin(&ledger, &io, version[i]));
-		ledger_end(&ledger, &io, version[i], false, &t);
+		ledger_end(&ledger, &io, version[i], IO_FAILED, &t);
 	}
 	for (i = 1; i < 5; i++) {
 		memcpy(disk[3], version[i], SECTOR_BYTES);
@@ -194,6 +194,46 @@ static void test_failed_writes_in_a_row_leave_any_of_them(void **state)
 	assert_int_equal(read_sectors(3, 1).mismatches, 1);
 }
 
+/*
+ * What was cancelled in time must never arrive: neither at once, nor after a later write, of which
+ * it is told although both came from the same state of the sector.
+ */
+static void test_a_cancelled_write_leaves_what_was_there(void **state)
+{
+	uint64_t before[SECTOR_WORDS];
+	struct io io = io_at(IO_WRITE, 3, 1);
+	struct tally t = { 0 };
+
+	(void)state;
+	write_sectors(3, 1);
+	memcpy(before, disk[3], SECTOR_BYTES);
+	assert_true(ledger_begin(&ledger, &io, sector));
+	ledger_end(&ledger, &io, sector, IO_NEVER, &t);
+	assert_int_equal(read_sectors(3, 1).mismatches, 0);
+	memcpy(disk[3], sector[0], SECTOR_BYTES);
+	assert_int_equal(read_sectors(3, 1).mismatches, 1);
+	write_sectors(3, 1);
+	assert_int_equal(read_sectors(3, 1).mismatches, 0);
+	memcpy(disk[3], sector[0], SECTOR_BYTES);
+	assert_int_equal(read_sectors(3, 1).mismatches, 1);
+	memcpy(disk[3], before, SECTOR_BYTES);
+	assert_int_equal(read_sectors(3, 1).mismatches, 1);
+}
+
+static void test_a_cancelled_write_to_a_fresh_sector(void **state)
+{
+	struct io io = io_at(IO_WRITE, 3, 1);
+	struct tally t = { 0 };
+
+	(void)state;
+	assert_true(ledger_begin(&ledger, &io, sector));
+	ledger_end(&ledger, &io, sector, IO_NEVER, &t);
+	assert_false(ledger_wrote(&ledger, 3, 1));
+	assert_int_equal(read_sectors(3, 1).mismatches, 0);
+	memcpy(disk[3], sector[0], SECTOR_BYTES);
+	assert_int_equal(read_sectors(3, 1).mismatches, 1);
+}
+
 static void test_a_failed_read_is_not_checked(void **state)
 {
 	struct io io = io_at(IO_READ, 3, 2);
@@ -202,7 +242,7 @@ static void test_a_failed_read_is_not_checked(void **state)
 	(void)state;
 	assert_true(ledger_begin(&ledger, &io, NULL));
 	memset(sector, 0, sizeof(sector));
-	ledger_end(&ledger, &io, sector, false, &t);
+	ledger_end(&ledger, &io, sector, IO_FAILED, &t);
 	assert_int_equal(t.mismatches, 0);
 	assert_int_equal(t.verified_bytes, 0);
 }
@@ -223,10 +263,10 @@ static void test_a_write_is_alone(void **state)
 	}
 	write_sectors(6, 4);
 	write_sectors(14, 4);
-	ledger_end(&ledger, &first, disk[10], true, &t);
+	ledger_end(&ledger, &first, disk[10], IO_DONE, &t);
 	assert_true(ledger_begin(&ledger, &read, NULL));
 	assert_false(ledger_begin(&ledger, &first, sector));
-	ledger_end(&ledger, &read, disk[10], true, &t);
+	ledger_end(&ledger, &read, disk[10], IO_DONE, &t);
 	assert_int_equal(t.mismatches, 0);
 	write_sectors(10, 4);
 }
@@ -243,7 +283,7 @@ static void test_reads_are_together(void **state)
 	assert_true(n >= 200); /* there is an end to it, too */
 	while (n--) {
 		assert_false(ledger_begin(&ledger, &write, sector));
-		ledger_end(&ledger, &read, disk[10], true, &t);
+		ledger_end(&ledger, &read, disk[10], IO_DONE, &t);
 	}
 	assert_int_equal(t.mismatches, 0);
 	write_sectors(13, 1);
@@ -319,6 +359,8 @@ int main(void)
 		with_ledger(test_a_damaged_byte_is_noticed),
 		with_ledger(test_a_failed_write_leaves_what_was_there_or_itself),
 		with_ledger(test_failed_writes_in_a_row_leave_any_of_them),
+		with_ledger(test_a_cancelled_write_leaves_what_was_there),
+		with_ledger(test_a_cancelled_write_to_a_fresh_sector),
 		with_ledger(test_a_failed_read_is_not_checked),
 		with_ledger(test_a_write_is_alone),
 		with_ledger(test_reads_are_together),

@@ -86,7 +86,10 @@ static void test_defaults(void **state)
 	assert_int_equal(o.indirect, INDIRECT_ALWAYS);
 	assert_true(o.event_idx && o.plug);
 	assert_false(o.direct || o.host_merge);
-	assert_int_equal(o.inject, 0);
+	assert_int_equal(o.inject + o.cancel + o.reset, 0);
+	assert_int_equal(o.path, PATH_MERGE_WHEN_FULL);
+	assert_true(o.guest_merge);
+	assert_int_equal(o.jobs, 1);
 	assert_false(o.poll || o.readonly || o.verify || o.json);
 	assert_int_equal(o.disk, DISK_MEMORY);
 	assert_int_equal(o.requests + o.runtime_ns + o.size, 0);
@@ -134,6 +137,47 @@ static void test_each_option(void **state)
 	assert_int_equal(o.inject, 0);
 	assert_go("--rw", "randread", "--image", "disk", "--backend", "file", "--readonly");
 	assert_true(o.readonly);
+}
+
+static void test_the_guests_options(void **state)
+{
+	(void)state;
+	assert_go("--rw", "read", "--path", "bio");
+	assert_int_equal(o.path, PATH_BIO);
+	assert_false(o.guest_merge);
+	assert_go("--rw", "read", "--guest-merge", "off", "--path", "bio");
+	assert_go("--rw", "read", "--guest-merge", "off", "--path", "request");
+	assert_int_equal(o.path, PATH_REQUEST);
+	assert_false(o.guest_merge);
+	assert_go("--rw", "read", "--guest-merge", "on", "--path", "merge-when-full", "--cancel",
+		  "0.25", "--reset", "0.001");
+	assert_true(o.guest_merge);
+	assert_int_equal(o.cancel, 250000);
+	assert_int_equal(o.reset, 1000);
+	assert_refused("--rw", "read", "--guest-merge", "on", "--path", "bio");
+	assert_refused("--rw", "read", "--path", "bio", "--guest-merge", "on");
+	assert_refused("--rw", "read", "--path", "elevator");
+	assert_refused("--rw", "read", "--guest-merge", "1");
+	assert_refused("--rw", "read", "--cancel", "2");
+	assert_refused("--rw", "read", "--reset", "-1");
+}
+
+static void test_threads_are_spread_over_queues(void **state)
+{
+	uint32_t queue, sum;
+
+	(void)state;
+	assert_go("--rw", "read", "--queues", "3");
+	assert_int_equal(o.jobs, 3);
+	assert_go("--rw", "read", "--queues", "3", "--jobs", "8");
+	for (queue = sum = 0; queue < 3; queue++)
+		sum += options_jobs_of(&o, queue);
+	assert_int_equal(sum, 8);
+	assert_int_equal(options_jobs_of(&o, 0), 3);
+	assert_int_equal(options_jobs_of(&o, 2), 2);
+	assert_refused("--rw", "read", "--queues", "3", "--jobs", "2");
+	assert_refused("--rw", "read", "--jobs", "0");
+	assert_refused("--rw", "read", "--jobs", "1025");
 }
 
 static void test_a_seed_of_its_own_for_each_run(void **state)
@@ -225,6 +269,8 @@ int main(void)
 		cmocka_unit_test(test_seconds),
 		cmocka_unit_test(test_defaults),
 		cmocka_unit_test(test_each_option),
+		cmocka_unit_test(test_the_guests_options),
+		cmocka_unit_test(test_threads_are_spread_over_queues),
 		cmocka_unit_test(test_a_seed_of_its_own_for_each_run),
 		cmocka_unit_test(test_values_that_are_none),
 		cmocka_unit_test(test_what_does_not_go_together),

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The I/Os of --rw and of reading back: which blocks, how often, on which queue. */
+/* The I/Os of --rw and of reading back: which blocks, how often, on which thread. */
 #include "unit.h"
 
 #include <stdbool.h>
@@ -10,23 +10,23 @@
 #include "examples/loopback/job.h"
 #include "examples/loopback/random.h"
 
-enum { BLOCKS = 1000, QUEUES = 8 };
+enum { BLOCKS = 1000, THREADS = 8 };
 
-static struct options options_for(enum pattern pattern, uint32_t queues)
+static struct options options_for(enum pattern pattern, uint32_t threads)
 {
 	return (struct options){ .job = JOB_PATTERN,
 				 .rw = "test",
 				 .pattern = pattern,
 				 .bs = 4096,
-				 .queues = queues,
+				 .jobs = threads,
 				 .iodepth = 1,
 				 .seed = 5 };
 }
 
-/* How often each block came, and that it was on one queue only. */
+/* How often each block came, and that it was on one thread only. */
 struct census {
 	uint32_t times[BLOCKS], writes;
-	int queue[BLOCKS];
+	int thread[BLOCKS];
 	uint64_t ios, bytes;
 };
 
@@ -38,16 +38,16 @@ static struct census take_census(const struct options *o, uint64_t bytes)
 	uint32_t q;
 
 	assert_non_null(job);
-	memset(c.queue, -1, sizeof(c.queue));
-	for (q = 0; q < o->queues; q++) {
+	memset(c.thread, -1, sizeof(c.thread));
+	for (q = 0; q < o->jobs; q++) {
 		while (job->next(job, q, &io)) {
 			uint64_t block = io.offset / o->bs;
 
 			assert_int_equal(io.offset % o->bs, 0);
 			assert_true(io.bytes <= job->largest && io.bytes % 512 == 0 && io.bytes);
 			assert_true(io.offset + io.bytes <= bytes);
-			assert_true(c.queue[block] == -1 || c.queue[block] == (int)q);
-			c.queue[block] = (int)q;
+			assert_true(c.thread[block] == -1 || c.thread[block] == (int)q);
+			c.thread[block] = (int)q;
 			c.times[block]++;
 			c.writes += io.op == IO_WRITE;
 			c.ios++;
@@ -64,12 +64,12 @@ static void test_one_pass_is_each_block_once(void **state)
 	static const enum pattern patterns[] = { PATTERN_READ, PATTERN_WRITE, PATTERN_RANDREAD,
 						 PATTERN_RANDWRITE, PATTERN_RANDRW };
 	const uint64_t bytes = (BLOCKS - 1) * 4096 + 512; /* with a short block at the end */
-	uint32_t queues, i, block;
+	uint32_t threads, i, block;
 
 	(void)state;
 	for (i = 0; i < 5; i++) {
-		for (queues = 1; queues <= QUEUES; queues++) {
-			struct options o = options_for(patterns[i], queues);
+		for (threads = 1; threads <= THREADS; threads++) {
+			struct options o = options_for(patterns[i], threads);
 			struct census c = take_census(&o, bytes);
 
 			for (block = 0; block < BLOCKS; block++)
@@ -87,12 +87,12 @@ static void test_one_pass_is_each_block_once(void **state)
 static void test_requests_are_the_total(void **state)
 {
 	static const uint64_t totals[] = { 1, 7, 999, 1000, 1001, 12345 };
-	uint32_t queues, i, block;
+	uint32_t threads, i, block;
 
 	(void)state;
 	for (i = 0; i < sizeof(totals) / sizeof(totals[0]); i++) {
-		for (queues = 1; queues <= QUEUES; queues++) {
-			struct options o = options_for(PATTERN_RANDREAD, queues);
+		for (threads = 1; threads <= THREADS; threads++) {
+			struct options o = options_for(PATTERN_RANDREAD, threads);
 			uint64_t even = totals[i] / BLOCKS;
 			struct census c;
 
@@ -105,9 +105,9 @@ static void test_requests_are_the_total(void **state)
 	}
 }
 
-static void test_more_queues_than_blocks(void **state)
+static void test_more_threads_than_blocks(void **state)
 {
-	struct options o = options_for(PATTERN_WRITE, QUEUES);
+	struct options o = options_for(PATTERN_WRITE, THREADS);
 	struct census c;
 
 	(void)state;
@@ -115,8 +115,8 @@ static void test_more_queues_than_blocks(void **state)
 	c = take_census(&o, 3 * 4096);
 	assert_int_equal(c.ios, 100);
 	assert_int_equal(c.times[0] + c.times[1] + c.times[2], 100);
-	assert_int_equal(c.queue[0], 0);
-	assert_int_equal(c.queue[2], 2);
+	assert_int_equal(c.thread[0], 0);
+	assert_int_equal(c.thread[2], 2);
 	c = take_census(&o, 4096);
 	assert_int_equal(c.times[0], 100);
 }
@@ -227,7 +227,7 @@ static void test_readback_reads_what_was_written(void **state)
 	for (i = 0; i < 2; i++) {
 		io = (struct io){ .op = IO_WRITE, .offset = written[i] * 512, .bytes = 512 };
 		assert_true(ledger_begin(&ledger, &io, data));
-		ledger_end(&ledger, &io, data, true, &t);
+		ledger_end(&ledger, &io, data, IO_DONE, &t);
 	}
 	for (step = 1; step <= 256; step++) {
 		found[0] = found[1] = 0;
@@ -257,7 +257,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_one_pass_is_each_block_once),
 		cmocka_unit_test(test_requests_are_the_total),
-		cmocka_unit_test(test_more_queues_than_blocks),
+		cmocka_unit_test(test_more_threads_than_blocks),
 		cmocka_unit_test(test_sequential_is_in_order),
 		cmocka_unit_test(test_time_has_no_end),
 		cmocka_unit_test(test_seeds),

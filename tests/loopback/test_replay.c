@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Replaying a log on several queues: in what order, and on which of them. */
+/* Replaying a log on several threads: in what order, and on which of them. */
 #include "unit.h"
 
 #include <stdbool.h>
@@ -10,14 +10,14 @@
 
 #include "examples/loopback/job.h"
 
-enum { SECTORS = 2048, QUEUES = 3, MOST = 400 };
+enum { SECTORS = 2048, THREADS = 3, MOST = 400 };
 
 static char file[] = "/tmp/vqblk-replay-XXXXXX";
 static struct ledger ledger;
 
-static struct job *replay(const char *lines, uint32_t queues)
+static struct job *replay(const char *lines, uint32_t threads)
 {
-	struct options o = { .job = JOB_REPLAY, .file = file, .unit = 512, .queues = queues };
+	struct options o = { .job = JOB_REPLAY, .file = file, .unit = 512, .jobs = threads };
 	FILE *out = fopen(file, "w");
 
 	assert_non_null(out);
@@ -26,22 +26,22 @@ static struct job *replay(const char *lines, uint32_t queues)
 	return job_replay(&o, SECTORS * 512, &ledger);
 }
 
-/* What each queue gets, phase after phase. */
+/* What each thread gets, phase after phase. */
 struct step {
 	struct io io;
-	uint32_t phase, queue;
+	uint32_t phase, thread;
 };
 
-static size_t run(struct job *job, uint32_t queues, struct step *step)
+static size_t run(struct job *job, uint32_t threads, struct step *step)
 {
 	uint32_t phase = 0, q;
 	size_t n = 0;
 
 	do {
-		for (q = 0; q < queues; q++) {
+		for (q = 0; q < threads; q++) {
 			while (job->next(job, q, &step[n].io)) {
 				step[n].phase = phase;
-				step[n++].queue = q;
+				step[n++].thread = q;
 				assert_true(n < MOST);
 			}
 		}
@@ -71,9 +71,9 @@ static void test_a_flush_is_a_phase_of_its_own(void **state)
 {
 	struct job *job = replay("x sync 0 0\nx write 0 512\nx write 512 512\nx sync 9 9\n"
 				 "x datasync 0 0\nx read 0 512\n",
-				 QUEUES);
+				 THREADS);
 	struct step step[MOST];
-	size_t n = run(job, QUEUES, step), i;
+	size_t n = run(job, THREADS, step), i;
 
 	(void)state;
 	assert_int_equal(n, 6);
@@ -92,19 +92,19 @@ static void test_a_flush_is_a_phase_of_its_own(void **state)
 	job->close(job);
 }
 
-static void test_apart_is_spread_over_the_queues(void **state)
+static void test_apart_is_spread_over_the_threads(void **state)
 {
 	struct job *job = replay("x read 0 512\nx read 512 512\nx write 1024 512\n"
 				 "x write 5120 512\nx read 1536 512\nx read 9728 512\n",
-				 QUEUES);
-	uint32_t per_queue[QUEUES] = { 0 };
+				 THREADS);
+	uint32_t per_queue[THREADS] = { 0 };
 	struct step step[MOST];
-	size_t n = run(job, QUEUES, step), i;
+	size_t n = run(job, THREADS, step), i;
 
 	(void)state;
 	for (i = 0; i < n; i++)
-		per_queue[step[i].queue]++;
-	for (i = 0; i < QUEUES; i++)
+		per_queue[step[i].thread]++;
+	for (i = 0; i < THREADS; i++)
 		assert_int_equal(per_queue[i], 2);
 	job->close(job);
 }
@@ -114,7 +114,7 @@ static bool overlap(const struct io *a, const struct io *b)
 	return a->offset < b->offset + b->bytes && b->offset < a->offset + a->bytes;
 }
 
-/* Random logs: what overlaps in a phase is on one queue, in the order of the log. */
+/* Random logs: what overlaps in a phase is on one thread, in the order of the log. */
 static void test_overlaps_stay_in_order(void **state)
 {
 	char lines[MOST * 40];
@@ -134,16 +134,16 @@ static void test_overlaps_stay_in_order(void **state)
 						 "x %s %d %d\n%s", rand() % 2 ? "read" : "write",
 						 rand() % (SECTORS - 100) * 512, (int)i * 512,
 						 i % 33 ? "" : "x sync 0 0\n");
-		job = replay(lines, QUEUES);
+		job = replay(lines, THREADS);
 		assert_non_null(job);
-		n = run(job, QUEUES, step);
+		n = run(job, THREADS, step);
 		assert_int_equal(n, 103);
 		for (i = 0; i < n; i++) {
 			for (k = i + 1; k < n; k++) {
 				if (step[i].phase != step[k].phase ||
 				    !overlap(&step[i].io, &step[k].io))
 					continue;
-				assert_int_equal(step[i].queue, step[k].queue);
+				assert_int_equal(step[i].thread, step[k].thread);
 				assert_true(step[i].io.bytes < step[k].io.bytes);
 			}
 		}
@@ -162,9 +162,9 @@ static void test_overlaps_wait_for_each_other(void **state)
 	assert_true(job->next(job, 0, &write) && job->next(job, 0, &read));
 	assert_int_equal(job->begin(job, &write, data), JOB_GO);
 	assert_int_equal(job->begin(job, &read, data), JOB_WAIT);
-	job->end(job, 0, &write, data, true, &t);
+	job->end(job, 0, &write, data, IO_DONE, &t);
 	assert_int_equal(job->begin(job, &read, data), JOB_GO);
-	job->end(job, 0, &read, data, false, &t);
+	job->end(job, 0, &read, data, IO_FAILED, &t);
 	job->close(job);
 }
 
@@ -181,12 +181,12 @@ static void test_trims_are_counted(void **state)
 
 static void test_an_empty_log_is_done_at_once(void **state)
 {
-	struct job *job = replay("x wait 100 0\nx close\n", QUEUES);
+	struct job *job = replay("x wait 100 0\nx close\n", THREADS);
 	struct step step[MOST];
 
 	(void)state;
 	assert_non_null(job);
-	assert_int_equal(run(job, QUEUES, step), 0);
+	assert_int_equal(run(job, THREADS, step), 0);
 	job->close(job);
 }
 
@@ -216,7 +216,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_one_queue_keeps_the_order),
 		cmocka_unit_test(test_a_flush_is_a_phase_of_its_own),
-		cmocka_unit_test(test_apart_is_spread_over_the_queues),
+		cmocka_unit_test(test_apart_is_spread_over_the_threads),
 		cmocka_unit_test(test_overlaps_stay_in_order),
 		cmocka_unit_test(test_overlaps_wait_for_each_other),
 		cmocka_unit_test(test_trims_are_counted),

@@ -14,7 +14,7 @@ for rw in read write randread randwrite randrw; do
 			# shellcheck disable=SC2086 # words
 			passes --rw $rw $how $disk --verify --json
 			claim job is $rw errors eq 0 mismatches eq 0 verified_bytes eq $bytes \
-				bytes eq $bytes interrupted eq 0 guest_merges eq 0 host_merges eq 0
+				bytes eq $bytes interrupted eq 0 host_merges eq 0
 		done
 		# shellcheck disable=SC2086 # words
 		passes --rw $rw $how --backend null --size 2m --json
