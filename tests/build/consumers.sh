@@ -79,6 +79,17 @@ for library in libvqblk.so.$version libvqblk-host.so.$version; do
 	grep -qxF "$library" libraries || { echo "consumers: not linked with $library"; exit 1; }
 done
 
+# The recipes, which are there to be copied.
+for recipe in "$top"/examples/recipes/*.c; do
+	name=$(basename "$recipe" .c)
+	[ "$name" != disk ] || continue
+	# shellcheck disable=SC2046 # a list of words
+	attempt "recipe $name" "$CC" -std=c11 -D_POSIX_C_SOURCE=200809L -Wall -Wextra -Werror "$recipe" \
+		"$top/examples/recipes/disk.c" -pthread -o "recipe-$name" \
+		$(PKG_CONFIG_PATH=$(dirname "$pc") pkg-config --cflags --libs vqblk-host)
+	attempt "running recipe $name" env LD_LIBRARY_PATH="$libdir" "./recipe-$name"
+done
+
 # project WHAT PARTS CMAKE_ARGUMENT...: the CMake project in consumer/.
 project() {
 	what=$1 parts=$2
