@@ -15,29 +15,26 @@
  */
 #define _GNU_SOURCE
 
-#include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
-#include <sched.h>
-#include <semaphore.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #include <vqblk/backend_fault.h>
 #include <vqblk/blk_device.h>
 #include <vqblk/driver.h>
 #include <vqblk/host/file.h>
-#include <vqblk/host/notify.h>
 #include <vqblk/host/threads.h>
 #include <vqblk/host/uring.h>
 
+#include "host.h"
 #include "length.h"
 #include "random.h"
+#include "sectors.h"
 #include "unit.h"
 
 #define EVENTS VQB_FEATURE(VQB_F_EVENT_IDX)
@@ -46,28 +43,25 @@
 	(VQB_FEATURE(VQB_F_VERSION_1) | VQB_FEATURE(VQB_BLK_F_FLUSH) |                             \
 	 VQB_FEATURE(VQB_BLK_F_DISCARD) | VQB_FEATURE(VQB_BLK_F_WRITE_ZEROES))
 #define GUEST_BASE UINT64_C(0x7000000000)
-#define PER_CENT (VQB_FAULT_ALWAYS / 100)
 
 enum {
 	QUEUES = 4,
-	AREA = 1024, /* sectors of the disk for each queue */
+	AREA = SECTORS, /* of the disk for each queue */
 	DISK = 512 * AREA * QUEUES,
 	RING = 128,
 	SLOTS = 40,  /* requests out, at most */
 	LONGEST = 8, /* sectors of one read or write */
 	RANGES = 3,
 	MAX_RANGE = 512 * 5, /* bytes of one io; they may have more */
-	MAYBES = 12,
-	DATA_AT = 8192, /* in guest memory, behind the ring */
+	DATA_AT = 8192,      /* in guest memory, behind the ring */
 	SLOT_BYTES = 512 * LONGEST,
 	HEADER_AT = DATA_AT + SLOTS * SLOT_BYTES,
 	STATUS_AT = HEADER_AT + 16 * SLOTS,
 	GUEST = STATUS_AT + SLOTS,
 	POISON = 0xe7,
 	UNWRITTEN = 0xaa,
-	PATIENCE = 20000, /* milliseconds */
-	REQUESTS = 2000,  /* of each queue, in each run */
-	BETWEEN = 120,    /* of them between two resets, about */
+	REQUESTS = 2000, /* of each queue, in each run */
+	BETWEEN = 120,   /* of them between two resets, about */
 };
 
 enum kind { MEMORY, SYNC_FILE, THREADS, URING };
@@ -78,14 +72,6 @@ struct mode {
 	enum kind kind;
 	bool merge, resets;
 	bool chance; /* errors by chance as well; else only bad sectors fail */
-};
-
-/* What a sector may hold: versions, of which 0 is zeroes. */
-struct sector {
-	uint32_t maybe[MAYBES];
-	uint8_t maybes;
-	bool any;                /* there were too many to remember */
-	uint8_t readers, writer; /* requests that are out */
 };
 
 struct request {
@@ -102,23 +88,15 @@ struct queue {
 	struct vqb_extent ram;
 	struct vqb_memory map;
 	struct vqb_ring ring;
-	struct vqb_ring_at ring_at;
 	struct vqb_driver *drv;
-	struct vqb_device *dev;
-	struct vqb_blk_queue *queue;
-	struct vqb_backend *below, *backend;
-	/* between the threads */
-	struct vqb_notify kick, interrupt;
-	sem_t stopped, resumed;
-	atomic_bool stop, done;
+	struct vqb_backend *below;
+	struct host host; /* the device's end, and its thread */
 	/* the driver's */
 	struct random random;
 	struct request request[SLOTS];
-	struct sector sector[AREA];
-	uint32_t next, version, out, added, reaped, detached, resets, reset_at;
+	struct sectors sectors;
+	uint32_t next, out, added, reaped, detached, resets, reset_at;
 	uint32_t failed_well; /* requests that failed though all of their sectors are good */
-	/* the device's */
-	struct random device_random;
 	void *object[8];
 	unsigned objects;
 };
@@ -140,105 +118,22 @@ static uint64_t seed;
 
 /* ---- failing, from any thread ---- */
 
-static void give_up(struct queue *q, const char *what)
-{
-	const char *none = NULL;
-
-	atomic_compare_exchange_strong(&q->test->fault, &none, what);
-	for (unsigned i = 0; i < QUEUES; i++) {
-		struct queue *other = &q->test->queue[i];
-
-		atomic_store(&other->done, true);
-		vqb_notify_signal(&other->kick);
-		vqb_notify_signal(&other->interrupt);
-		sem_post(&other->stopped);
-		sem_post(&other->resumed);
-	}
-}
-
 static bool failed(const struct queue *q)
 {
-	return atomic_load(&q->test->fault) != NULL;
+	return host_failed(&q->host);
+}
+
+static void give_up(struct queue *q, const char *what)
+{
+	host_give_up(&q->host, what);
 }
 
 static void expect(struct queue *q, bool holds, const char *what)
 {
-	if (!holds)
-		give_up(q, what);
+	host_expect(&q->host, holds, what);
 }
 
-static void wait_for(struct queue *q, sem_t *sem)
-{
-	struct timespec until;
-
-	clock_gettime(CLOCK_REALTIME, &until);
-	until.tv_sec += PATIENCE / 1000;
-	while (sem_timedwait(sem, &until)) {
-		if (errno == EINTR)
-			continue;
-		give_up(q, "the other thread does not answer");
-		return;
-	}
-}
-
-/* ---- what sectors hold ---- */
-
-static void write_stamp(uint8_t *to, uint32_t queue, uint32_t sector, uint32_t version)
-{
-	struct random r = { (uint64_t)queue << 56 | (uint64_t)sector << 32 | version };
-
-	for (unsigned i = 0; i < 512; i += 8) {
-		uint64_t word = version ? random_word(&r) : 0;
-
-		if (!i && version)
-			word = version;
-		memcpy(to + i, &word, 8);
-	}
-}
-
-static bool has_version(const struct queue *q, const uint8_t *data, uint32_t sector,
-			uint32_t version)
-{
-	uint8_t want[512];
-
-	write_stamp(want, q->index, sector, version);
-	return !memcmp(data, want, 512);
-}
-
-static void settle(struct sector *s, uint32_t version)
-{
-	s->maybe[0] = version;
-	s->maybes = 1;
-	s->any = false;
-}
-
-static void add_maybe(struct sector *s, uint32_t version)
-{
-	if (s->maybes < MAYBES)
-		s->maybe[s->maybes++] = version;
-	else
-		s->any = true;
-}
-
-/* Is that what the sector may hold? Then it is known now. */
-static bool verify(struct queue *q, const uint8_t *data, uint32_t sector)
-{
-	struct sector *s = &q->sector[sector];
-	uint32_t found;
-
-	memcpy(&found, data, 4);
-	if (s->any && found <= q->version && has_version(q, data, sector, found)) {
-		settle(s, found);
-		return true;
-	}
-	for (unsigned i = 0; i < s->maybes; i++) {
-		if (s->maybe[i] == found && has_version(q, data, sector, found)) {
-			settle(s, found);
-			return true;
-		}
-	}
-	return false;
-}
+/* ---- the driver: making requests ---- */
 
 static uint64_t fault_seed(const struct queue *q)
 {
@@ -260,35 +155,16 @@ static bool any_bad(const struct queue *q, const struct request *r)
 	return false;
 }
 
-/* ---- the driver: making requests ---- */
-
 static uint8_t *data_of(const struct queue *q, uint32_t slot)
 {
 	return q->guest + DATA_AT + (size_t)slot * SLOT_BYTES;
 }
 
-static bool is_free(const struct queue *q, uint8_t type, uint32_t sector, uint32_t sectors)
-{
-	if (sectors > AREA - sector)
-		return false;
-	for (uint32_t i = sector; i < sector + sectors; i++) {
-		if (q->sector[i].writer || (type != VQB_BLK_IN && q->sector[i].readers))
-			return false;
-	}
-	return true;
-}
-
 /* The sectors of a request become in use, or are let go of. */
 static void occupy(struct queue *q, const struct request *r, int by)
 {
-	for (uint32_t i = 0; r->type != VQB_BLK_FLUSH && i < r->sectors; i++) {
-		struct sector *s = &q->sector[r->sector + i];
-
-		if (r->type == VQB_BLK_IN)
-			s->readers = (uint8_t)(s->readers + by);
-		else
-			s->writer = (uint8_t)(s->writer + by);
-	}
+	if (r->type != VQB_BLK_FLUSH)
+		sectors_occupy(&q->sectors, r->sector, r->sectors, r->type == VQB_BLK_IN, by);
 }
 
 static int find_slot(struct queue *q)
@@ -328,7 +204,8 @@ static uint32_t fill(struct queue *q, const struct request *r, uint8_t *data)
 		return write_ranges(q, r, data);
 	for (uint32_t i = 0; i < r->sectors; i++) {
 		if (r->type == VQB_BLK_OUT)
-			write_stamp(data + 512 * (size_t)i, q->index, r->sector + i, r->version);
+			sectors_stamp(&q->sectors, data + 512 * (size_t)i, r->sector + i,
+				      r->version);
 		else
 			memset(data + 512 * (size_t)i, POISON, 512);
 	}
@@ -374,12 +251,13 @@ static bool ask(struct queue *q, uint8_t type, uint32_t sector, uint32_t sectors
 	struct request *r;
 
 	if (slot < 0 || q->added == q->test->requests ||
-	    (type != VQB_BLK_FLUSH && !is_free(q, type, sector, sectors)))
+	    (type != VQB_BLK_FLUSH &&
+	     !sectors_free(&q->sectors, sector, sectors, type == VQB_BLK_IN)))
 		return false;
 	r = &q->request[slot];
 	*r = (struct request){ .type = type, .sector = sector, .sectors = sectors };
 	if (type == VQB_BLK_OUT)
-		r->version = ++q->version;
+		r->version = ++q->sectors.newest;
 	if (add(q, (uint32_t)slot))
 		return false;
 	r->out = true;
@@ -417,13 +295,12 @@ static void ask_some(struct queue *q)
 /* The request has ended, or nobody knows. */
 static void remember(struct queue *q, struct request *r, bool decided)
 {
-	for (uint32_t i = 0; r->type != VQB_BLK_IN && r->type != VQB_BLK_FLUSH && i < r->sectors;
-	     i++) {
-		if (decided)
-			settle(&q->sector[r->sector + i], r->version);
-		else
-			add_maybe(&q->sector[r->sector + i], r->version);
-	}
+	bool changes = r->type != VQB_BLK_IN && r->type != VQB_BLK_FLUSH;
+
+	if (changes && decided)
+		sectors_settle(&q->sectors, r->sector, r->sectors, r->version);
+	else if (changes)
+		sectors_doubt(&q->sectors, r->sector, r->sectors, r->version);
 	occupy(q, r, -1);
 	r->out = false;
 	q->out--;
@@ -432,7 +309,7 @@ static void remember(struct queue *q, struct request *r, bool decided)
 static void check_read(struct queue *q, const struct request *r, const uint8_t *data, uint32_t len)
 {
 	for (uint32_t i = 0; i < r->sectors && 512 * (i + 1) <= len; i++)
-		expect(q, verify(q, data + 512 * (size_t)i, r->sector + i),
+		expect(q, sectors_verify(&q->sectors, r->sector + i, data + 512 * (size_t)i),
 		       "a read brought something else");
 }
 
@@ -511,26 +388,17 @@ static void start_over(struct queue *q)
 {
 	q->resets++;
 	q->reset_at = q->added + 1 + random_below(&q->random, 2 * BETWEEN);
-	atomic_store(&q->stop, true);
-	vqb_notify_signal(&q->kick);
-	wait_for(q, &q->stopped); /* it has been reset, and is quiet */
+	host_stop(&q->host);
 	if (failed(q))
 		return;
 	take_back(q);
 	poison(q);
-	sem_post(&q->resumed);
-	wait_for(q, &q->stopped); /* and has had time to be late */
+	host_late(&q->host);
 	if (failed(q))
 		return;
 	expect(q, is_poisoned(q), "a buffer was written after the queue was quiet");
 	expect(q, !vqb_driver_reset(q->drv, &q->ring), "the driver does not start over");
-	sem_post(&q->resumed);
-}
-
-static void kick(struct queue *q, uint32_t answer)
-{
-	if (answer & VQB_NOTIFY)
-		vqb_notify_signal(&q->kick);
+	host_resume(&q->host);
 }
 
 static void *drive(void *context)
@@ -543,135 +411,31 @@ static void *drive(void *context)
 		if (!random_one_in(&q->random, 4))
 			ask_some(q);
 		if (random_one_in(&q->random, 3))
-			kick(q, vqb_driver_publish(q->drv));
+			host_kick(&q->host, vqb_driver_publish(q->drv));
 		n = reap(q);
 		if (q->test->mode->resets && q->added >= q->reset_at &&
 		    q->added < q->test->requests) {
-			kick(q, vqb_driver_publish(q->drv));
+			host_kick(&q->host, vqb_driver_publish(q->drv));
 			start_over(q);
 			continue;
 		}
 		if (n || (added != q->added && !random_one_in(&q->random, 8)) || !q->out)
 			continue;
 		n = vqb_driver_turn(q->drv);
-		kick(q, n);
-		if (!(n & VQB_MORE) && vqb_notify_wait(&q->interrupt, PATIENCE))
+		host_kick(&q->host, n);
+		if (!(n & VQB_MORE) && vqb_notify_wait(&q->host.interrupt, HOST_PATIENCE))
 			give_up(q, "the driver was not woken");
 	}
-	atomic_store(&q->done, true);
-	vqb_notify_signal(&q->kick);
-	return NULL;
-}
-
-/* ---- the device ---- */
-
-static void quiet(struct queue *q)
-{
-	for (uint32_t tries = 0; vqb_blk_queue_quiesce(q->queue); tries++) {
-		if (tries > 100000) {
-			give_up(q, "the queue does not come to rest");
-			return;
-		}
-		vqb_backend_drain(q->backend);
-	}
-	expect(q, !vqb_blk_queue_in_flight(q->queue), "quiet, with requests in flight");
-}
-
-/* What comes too late would come now. */
-static void be_late(struct queue *q)
-{
-	struct timespec nap = { .tv_nsec = 300000 };
-
-	for (int i = 0; i < 10; i++)
-		vqb_blk_queue_run(q->queue, 64);
-	nanosleep(&nap, NULL);
-	vqb_backend_drain(q->backend);
-	expect(q, !vqb_backend_poll(q->backend), "an io was in the backend");
-}
-
-static uint64_t submissions_of(const struct queue *q)
-{
-	struct vqb_blk_queue_counters c;
-
-	vqb_blk_queue_read_counters(q->queue, &c);
-	return c.submissions;
-}
-
-static void be_reset(struct queue *q)
-{
-	uint64_t submissions = submissions_of(q);
-	uint8_t status[SLOTS];
-
-	expect(q, !vqb_device_reset(q->dev, NULL), "the device's reset was refused");
-	memcpy(status, q->guest + STATUS_AT, SLOTS);
-	for (uint32_t i = random_below(&q->device_random, 3); i; i--)
-		vqb_blk_queue_run(q->queue, 8);
-	quiet(q);
-	expect(q, !memcmp(status, q->guest + STATUS_AT, SLOTS),
-	       "a status was written after the reset");
-	expect(q, submissions == submissions_of(q), "an io was begun after the reset");
-	atomic_store(&q->stop, false);
-	sem_post(&q->stopped);
-	wait_for(q, &q->resumed);
-	if (failed(q))
-		return;
-	be_late(q);
-	sem_post(&q->stopped);
-	wait_for(q, &q->resumed);
-	if (failed(q))
-		return;
-	expect(q, !vqb_device_reset(q->dev, &q->ring_at), "the device does not start over");
-	expect(q, !vqb_blk_queue_accept(q->queue, q->ring.features), "features are refused");
-}
-
-static void serve(struct queue *q)
-{
-	uint32_t answer;
-
-	do {
-		uint32_t budget = 1 + random_below(&q->device_random, 64);
-
-		answer = vqb_blk_queue_run(q->queue, budget);
-		if (answer & VQB_NOTIFY)
-			vqb_notify_signal(&q->interrupt);
-		if (atomic_load(&q->stop))
-			break;
-	} while (answer & VQB_MORE);
-	expect(q, !vqb_device_state(q->dev, NULL), "the device's ring is broken");
-}
-
-static void *serve_queue(void *context)
-{
-	struct queue *q = context;
-
-	while (!atomic_load(&q->done)) {
-		serve(q);
-		if (atomic_load(&q->stop))
-			be_reset(q);
-		else if (vqb_backend_fault_held(q->backend))
-			sched_yield();
-		else if (vqb_notify_wait(&q->kick, PATIENCE))
-			give_up(q, "the device was not woken");
-	}
-	quiet(q);
+	host_end(&q->host);
 	return NULL;
 }
 
 /* ---- setting up ---- */
 
-static void *memory(size_t bytes)
-{
-	void *mem = aligned_alloc(64, VQB_ROUND_UP(bytes));
-
-	assert_non_null(mem);
-	memset(mem, 0, VQB_ROUND_UP(bytes));
-	return mem;
-}
-
 static void *object(struct queue *q, size_t bytes)
 {
 	assert_true(bytes && q->objects < sizeof(q->object) / sizeof(q->object[0]));
-	return q->object[q->objects++] = memory(bytes);
+	return q->object[q->objects++] = host_memory(bytes);
 }
 
 static void check(int32_t status)
@@ -694,7 +458,7 @@ static void open_file(struct test *t)
 	assert_true(fd >= 0);
 	assert_int_equal(ftruncate(fd, DISK), 0);
 	close(fd);
-	t->file_mem = memory(vqb_file_size());
+	t->file_mem = host_memory(vqb_file_size());
 	check(vqb_file_open(t->file_mem, vqb_file_size(), &config, &t->file));
 }
 
@@ -703,11 +467,11 @@ static void open_store(struct test *t)
 	struct vqb_threads_config config = { .struct_size = sizeof(config), .threads = 3 };
 
 	if (t->mode->kind == MEMORY)
-		t->disk = memory(DISK);
+		t->disk = host_memory(DISK);
 	else
 		open_file(t);
 	if (t->mode->kind == THREADS) {
-		t->pool_mem = memory(vqb_threads_size(&config));
+		t->pool_mem = host_memory(vqb_threads_size(&config));
 		check(vqb_threads_open(t->pool_mem, vqb_threads_size(&config), &config, &t->pool));
 	}
 }
@@ -724,9 +488,9 @@ static int32_t open_below(struct queue *q)
 						.depth = 24,
 						.pool = t->pool,
 						.file = t->file,
-						.notify = &q->kick };
+						.notify = &q->host.kick };
 	struct vqb_uring_config u = {
-		.struct_size = sizeof(u), .entries = 24, .file = t->file, .notify = &q->kick
+		.struct_size = sizeof(u), .entries = 24, .file = t->file, .notify = &q->host.kick
 	};
 	size_t bytes;
 
@@ -757,15 +521,11 @@ static void open_faults(struct queue *q)
 						   .below = q->below };
 	size_t bytes;
 
-	config.rate[VQB_FAULT_SHORT] = config.rate[VQB_FAULT_DELAY] = 5 * PER_CENT;
-	config.rate[VQB_FAULT_REORDER] = config.rate[VQB_FAULT_FULL] = 5 * PER_CENT;
-	config.rate[VQB_FAULT_BAD_SECTOR] = PER_CENT;
-	if (q->test->mode->chance)
-		config.rate[VQB_FAULT_ERROR] = config.rate[VQB_FAULT_RAGGED] = 5 * PER_CENT;
+	host_fault_rates(&config, q->test->mode->chance);
 	bytes = vqb_backend_fault_size(&config);
-	check(vqb_backend_fault_init(object(q, bytes), bytes, &config, &q->backend));
+	check(vqb_backend_fault_init(object(q, bytes), bytes, &config, &q->host.backend));
 	/* So that a range takes several steps. */
-	q->backend->caps.max_range = MAX_RANGE;
+	q->host.backend->caps.max_range = MAX_RANGE;
 }
 
 static void make_device(struct test *t, const struct vqb_backend_caps *caps)
@@ -782,7 +542,7 @@ static void make_device(struct test *t, const struct vqb_backend_caps *caps)
 						.limits = &limits,
 						.backend = caps };
 
-	t->disk_mem = memory(vqb_blk_device_size());
+	t->disk_mem = host_memory(vqb_blk_device_size());
 	check(vqb_blk_device_init(t->disk_mem, vqb_blk_device_size(), &config, &t->device));
 	assert_int_equal(vqb_blk_device_features(t->device) & TYPES, TYPES);
 }
@@ -799,18 +559,18 @@ static void make_queue(struct queue *q)
 					       .pieces = 4 * SLOTS,
 					       .features = q->ring.features,
 					       .device = q->test->device,
-					       .ring = q->dev,
-					       .backend = q->backend };
+					       .ring = q->host.dev,
+					       .backend = q->host.backend };
 	size_t bytes;
 
-	if (joining.max_pieces > q->backend->caps.max_pieces)
-		joining.max_pieces = q->backend->caps.max_pieces;
+	if (joining.max_pieces > q->host.backend->caps.max_pieces)
+		joining.max_pieces = q->host.backend->caps.max_pieces;
 	if (q->test->mode->merge) {
 		bytes = vqb_coalescer_size(&joining);
 		check(vqb_coalescer_init(object(q, bytes), bytes, &joining, &config.coalescer));
 	}
 	bytes = vqb_blk_queue_size(&config);
-	check(vqb_blk_queue_init(object(q, bytes), bytes, &config, &q->queue));
+	check(vqb_blk_queue_init(object(q, bytes), bytes, &config, &q->host.queue));
 }
 
 static void make_ring(struct queue *q)
@@ -819,11 +579,13 @@ static void make_ring(struct queue *q)
 	struct vqb_driver_config drv = { .struct_size = sizeof(drv) };
 	struct vqb_device_config dev = { .struct_size = sizeof(dev), .memory = &q->map };
 
-	q->guest = memory(GUEST);
-	q->ring.size = q->ring_at.size = RING;
-	q->ring.features = q->ring_at.features = TYPES | features[q->index];
+	q->guest = host_memory(GUEST);
+	q->host.status = q->guest + STATUS_AT;
+	q->host.statuses = SLOTS;
+	q->ring.size = q->host.at.size = RING;
+	q->ring.features = q->host.at.features = TYPES | features[q->index];
 	check(vqb_ring_place(&q->ring, q->guest, 64));
-	check(vqb_ring_place_at(&q->ring_at, GUEST_BASE, 64));
+	check(vqb_ring_place_at(&q->host.at, GUEST_BASE, 64));
 	q->ram = (struct vqb_extent){
 		.addr = GUEST_BASE, .len = GUEST, .host = q->guest, .access = VQB_READ | VQB_WRITE
 	};
@@ -833,29 +595,25 @@ static void make_ring(struct queue *q)
 	drv.ring = q->ring;
 	check(vqb_driver_init(object(q, vqb_driver_size(&drv)), vqb_driver_size(&drv), &drv,
 			      &q->drv));
-	dev.ring = q->ring_at;
+	dev.ring = q->host.at;
 	check(vqb_device_init(object(q, vqb_device_size(&dev)), vqb_device_size(&dev), &dev,
-			      &q->dev));
+			      &q->host.dev));
 }
 
 static int32_t open_queue(struct queue *q)
 {
 	int32_t status;
 
-	check(vqb_notify_open(&q->kick));
-	check(vqb_notify_open(&q->interrupt));
-	assert_false(sem_init(&q->stopped, 0, 0) || sem_init(&q->resumed, 0, 0));
+	host_open(&q->host, &q->test->fault, seed * 64 + 2 * q->index + 1);
 	q->random.state = seed * 64 + 2 * q->index;
-	q->device_random.state = seed * 64 + 2 * q->index + 1;
 	q->reset_at = BETWEEN;
-	for (uint32_t i = 0; i < AREA; i++)
-		settle(&q->sector[i], 0);
+	sectors_open(&q->sectors, q->index);
 	status = open_below(q);
 	if (status)
 		return status;
 	open_faults(q);
 	if (!q->test->device)
-		make_device(q->test, &q->backend->caps);
+		make_device(q->test, &q->host.backend->caps);
 	make_ring(q);
 	make_queue(q);
 	return VQB_OK;
@@ -873,10 +631,7 @@ static void close_test(struct test *t)
 		while (q->objects)
 			free(q->object[--q->objects]);
 		free(q->guest);
-		sem_destroy(&q->stopped);
-		sem_destroy(&q->resumed);
-		vqb_notify_close(&q->kick);
-		vqb_notify_close(&q->interrupt);
+		host_close(&q->host);
 	}
 	if (t->pool)
 		vqb_threads_close(t->pool);
@@ -907,7 +662,7 @@ static void verify_disk(struct test *t)
 			assert_int_equal(pread(fd, data, 512, 512 * (off_t)i), 512);
 		else
 			memcpy(data, t->disk + 512 * (size_t)i, 512);
-		assert_true(verify(q, data, i % AREA));
+		assert_true(sectors_verify(&q->sectors, i % AREA, data));
 	}
 	if (t->file)
 		close(fd);
@@ -923,8 +678,8 @@ static void add_up(struct queue *q, struct sums *sum)
 	struct vqb_blk_queue_counters c;
 	struct vqb_backend_fault_counters f;
 
-	vqb_blk_queue_read_counters(q->queue, &c);
-	vqb_backend_fault_read_counters(q->backend, &f);
+	vqb_blk_queue_read_counters(q->host.queue, &c);
+	vqb_backend_fault_read_counters(q->host.backend, &f);
 	assert_int_equal(q->added, q->test->requests);
 	assert_int_equal(q->reaped + q->detached, q->added);
 	assert_int_equal(c.malformed, 0);
@@ -973,7 +728,7 @@ static void run_threads(struct test *t)
 	pthread_t device[QUEUES], driver[QUEUES];
 
 	for (unsigned i = 0; i < QUEUES; i++) {
-		assert_false(pthread_create(&device[i], NULL, serve_queue, &t->queue[i]));
+		assert_false(pthread_create(&device[i], NULL, host_run, &t->queue[i].host));
 		assert_false(pthread_create(&driver[i], NULL, drive, &t->queue[i]));
 	}
 	for (unsigned i = 0; i < QUEUES; i++) {
@@ -987,7 +742,7 @@ static void run_threads(struct test *t)
 /* Shows: BLK-ANY-06 BLK-DEV-05 BLK-DEV-14 BLK-DEV-31 K30 K37 */
 static void run(void **state)
 {
-	struct test *t = memory(sizeof(*t));
+	struct test *t = host_memory(sizeof(*t));
 	int32_t status = VQB_OK;
 
 	t->mode = *state;
