@@ -254,7 +254,7 @@ static void spoil(struct feed *f, uint32_t queue, struct model_bio *b)
 		bio->sector = f->m->queue[queue].capacity;
 		break;
 	case 4:
-		bio->sector = 0 - (uint64_t)roll(f, 64);
+		bio->sector = 0 - (uint64_t)(1 + roll(f, 64));
 		break;
 	case 5:
 		bio->sectors = bio->sectors ? bio->sectors << 32 : 0;

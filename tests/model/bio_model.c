@@ -103,7 +103,7 @@ static bool is_supported(const struct model_queue *q, uint8_t op)
 
 static uint8_t flags_of(uint8_t op)
 {
-	uint8_t flags = op == VQB_BLK_FLUSH ? 0 : VQB_BIO_NOMERGE;
+	uint8_t flags = VQB_BIO_NOMERGE;
 
 	if (op == VQB_BLK_OUT || op == VQB_BLK_WRITE_ZEROES)
 		flags |= VQB_BIO_FUA | VQB_BIO_PREFLUSH;
