@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#define _POSIX_C_SOURCE 200809L
 #include <stdio.h>
 
+#include "gnuplot.h"
 #include "plot.h"
 
 enum { DEPTH = 64, ROWS = 4 };
@@ -52,14 +52,14 @@ static void plot_panel(FILE *to, const struct grid *grid, const struct panel *pa
 
 bool plot_svg(const struct grid *grid, const char *path)
 {
-	FILE *to = popen("gnuplot", "w");
+	char title[64];
+	struct gnuplot_sheet sheet = { path, title, 1200, 1400, ROWS, DEVICES };
+	FILE *to;
 
+	snprintf(title, sizeof(title), "%d requests at once, relative to always", DEPTH);
+	to = gnuplot_open(&sheet);
 	if (!to)
 		return false;
-	fprintf(to, "set terminal svg size 1200,1400 font ',11' background 'white'\n");
-	fprintf(to, "set output '%s'\n", path);
-	fprintf(to, "set multiplot layout %d,%d title '%d requests at once, relative to always'\n",
-		ROWS, DEVICES, DEPTH);
 	fprintf(to, "set logscale x\nset xtics (3, 6, 18, 66)\nset xlabel 'segments'\n");
 	fprintf(to, "set key bottom left font ',9'\nset grid\n");
 	for (uint32_t k = 0; k < ROWS * DEVICES; k++) {
@@ -73,6 +73,5 @@ bool plot_svg(const struct grid *grid, const char *path)
 			fprintf(to, "set key bottom left\n");
 		plot_panel(to, grid, &panel);
 	}
-	fprintf(to, "unset multiplot\n");
-	return pclose(to) == 0;
+	return gnuplot_close(to);
 }

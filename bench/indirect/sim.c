@@ -8,6 +8,7 @@
 
 #include "ends.h"
 #include "machine.h"
+#include "service.h"
 
 enum { PAGES = 128, SLOTS = 16, BATCH = 64, CHAINS = 16, PIECES = 16 * 128 };
 enum { MIXED_SHORT = 3, MIXED_LONG = 66, PAUSE = 20000 };
@@ -28,15 +29,6 @@ const struct device_case device_cases[DEVICES] = {
 	{ "80us-x128", 80000, 128 },
 };
 
-/* A request that the device has, and when it will be done. */
-struct work {
-	uint64_t finish;
-	uint64_t number; /* as they came: what finishes together is in order */
-	struct vqb_ticket ticket;
-	uint32_t written;
-	bool indirect;
-};
-
 struct sim {
 	struct cell cell;
 	struct device_case device;
@@ -52,10 +44,7 @@ struct sim {
 	uint32_t burst; /* requests of it that are still to be added */
 	uint32_t bursts;
 	bool interrupted;
-	struct work *heap; /* by finish, the earliest on top */
-	uint32_t works;
-	uint64_t arrived;
-	uint64_t busy_until[128];
+	struct service service; /* marks what lies in a table */
 	uint32_t tables;
 	uint64_t done;
 	double occupancy, tables_sum;
@@ -125,7 +114,7 @@ static struct sim *sim_open(const struct cell *cell)
 	s->device = device_cases[cell->device];
 	s->now = 1;
 	s->random = cell->seed;
-	s->heap = zeroed(cell->ring * sizeof(*s->heap));
+	service_open(&s->service, cell->ring, s->device.parallel);
 	ends_open(&s->ends, &plan);
 	s->drv = s->ends.drv;
 	s->dev = s->ends.dev;
@@ -143,61 +132,24 @@ static struct sim *sim_open(const struct cell *cell)
 static void sim_close(struct sim *s)
 {
 	ends_close(&s->ends);
-	free(s->heap);
+	service_close(&s->service);
 	free(s);
 }
 
 /* ---- the device ---- */
 
-static bool earlier(const struct work *a, const struct work *b)
-{
-	return a->finish != b->finish ? a->finish < b->finish : a->number < b->number;
-}
-
-static void heap_push(struct sim *s, struct work work)
-{
-	uint32_t at = s->works++;
-
-	for (; at && earlier(&work, &s->heap[(at - 1) / 2]); at = (at - 1) / 2)
-		s->heap[at] = s->heap[(at - 1) / 2];
-	s->heap[at] = work;
-}
-
-static struct work heap_pop(struct sim *s)
-{
-	struct work top = s->heap[0], last = s->heap[--s->works];
-	uint32_t at = 0, child;
-
-	while ((child = 2 * at + 1) < s->works) {
-		if (child + 1 < s->works && earlier(&s->heap[child + 1], &s->heap[child]))
-			child++;
-		if (earlier(&last, &s->heap[child]))
-			break;
-		s->heap[at] = s->heap[child];
-		at = child;
-	}
-	s->heap[at] = last;
-	return top;
-}
-
 /*
- * When a request that arrives now is done: it waits for the first server that is free. In a mixed
- * load long ones take twice the time, so that others overtake them.
+ * What a request takes. In a mixed load long ones take twice the time, so that others overtake
+ * them.
  */
-static uint64_t serve(struct sim *s, bool twice)
+static uint64_t service_time(struct sim *s, bool twice)
 {
-	uint64_t *first = s->busy_until, time = s->device.service;
+	uint64_t time = s->device.service;
 
-	if (!s->device.parallel)
-		return s->now;
-	if (s->cell.jitter)
+	if (s->device.parallel && s->cell.jitter)
 		time = time * (1000 - s->cell.jitter + random_below(s, 2 * s->cell.jitter + 1)) /
 		       1000;
-	for (uint32_t i = 1; i < s->device.parallel; i++)
-		if (s->busy_until[i] < *first)
-			first = &s->busy_until[i];
-	*first = (*first > s->now ? *first : s->now) + (time << twice);
-	return *first;
+	return time << twice;
 }
 
 static void hear(struct sim *s, uint32_t answer)
@@ -211,11 +163,11 @@ static void complete(struct sim *s)
 {
 	bool any = false;
 
-	while (s->works && s->heap[0].finish <= s->now) {
-		struct work work = heap_pop(s);
+	while (service_next(&s->service) <= s->now) {
+		struct service_work work = service_end(&s->service);
 
 		check(vqb_device_put(s->dev, work.ticket, work.written));
-		s->tables -= work.indirect;
+		s->tables -= work.mark;
 		any = true;
 	}
 	if (any)
@@ -254,17 +206,16 @@ static uint32_t size_index(uint32_t n)
 static void arrive(struct sim *s, const struct vqb_chain *c)
 {
 	uint32_t head = c->ticket.head;
-	struct work work = { .ticket = c->ticket, .written = 1 };
+	struct service_work work = { .ticket = c->ticket, .written = 1 };
 
 	check(c->status);
-	work.indirect = desc_word(s, head, 12) & 4;
-	s->feature[(work.indirect ? INDIRECT : DIRECT) + size_index(c->readable + c->writable)]++;
-	s->tables += work.indirect;
-	if (!work.indirect)
+	work.mark = (desc_word(s, head, 12) & 4) != 0;
+	s->feature[(work.mark ? INDIRECT : DIRECT) + size_index(c->readable + c->writable)]++;
+	s->tables += work.mark;
+	if (!work.mark)
 		look_at_runs(s, head);
-	work.number = s->arrived++;
-	work.finish = serve(s, mixed(s) && c->readable + c->writable == MIXED_LONG);
-	heap_push(s, work);
+	service_begin(&s->service, work, s->now,
+		      service_time(s, mixed(s) && c->readable + c->writable == MIXED_LONG));
 }
 
 static void kick(struct sim *s)
@@ -363,9 +314,11 @@ static void turn(struct sim *s)
 
 static void sleep_until_interrupted(struct sim *s)
 {
-	if (s->works && s->heap[0].finish > s->now) {
-		s->slept += s->heap[0].finish - s->now;
-		s->now = s->heap[0].finish;
+	uint64_t next = service_next(&s->service);
+
+	if (next != UINT64_MAX && next > s->now) {
+		s->slept += next - s->now;
+		s->now = next;
 	}
 	complete(s);
 }
