@@ -10,7 +10,16 @@ enum {
 	MOST_TRANSFER = 1024 * 1024 /* and its bytes */
 };
 
-#define RING_FEATURES (VQB_FEATURE(VQB_F_VERSION_1) | VQB_FEATURE(VQB_F_EVENT_IDX))
+static uint64_t ring_features(const struct disk_plan *plan)
+{
+	uint64_t features = VQB_FEATURE(VQB_F_VERSION_1);
+
+	if (!plan->flags)
+		features |= VQB_FEATURE(VQB_F_EVENT_IDX);
+	if (plan->segments)
+		features |= VQB_FEATURE(VQB_F_INDIRECT_DESC);
+	return features;
+}
 
 /* The backend's own limits, or what is usual where it has none. */
 static void open_coalescer(struct disk *d)
@@ -34,11 +43,13 @@ static void open_coalescer(struct disk *d)
 static void open_blk(struct disk *d)
 {
 	struct vqb_blk_limits limits = { .struct_size = sizeof(limits),
-					 .capacity = d->plan.sectors };
+					 .capacity = d->plan.sectors,
+					 .segments = d->plan.segments };
 	struct vqb_blk_device_config config = {
 		.struct_size = sizeof(config),
-		.features = RING_FEATURES | VQB_FEATURE(VQB_BLK_F_FLUSH) |
-			    VQB_FEATURE(VQB_BLK_F_DISCARD) | VQB_FEATURE(VQB_BLK_F_WRITE_ZEROES),
+		.features = ring_features(&d->plan) | VQB_FEATURE(VQB_BLK_F_SEG_MAX) |
+			    VQB_FEATURE(VQB_BLK_F_FLUSH) | VQB_FEATURE(VQB_BLK_F_DISCARD) |
+			    VQB_FEATURE(VQB_BLK_F_WRITE_ZEROES),
 		.limits = &limits,
 		.serial = "bench",
 		.backend = &d->backend->caps,
@@ -53,7 +64,8 @@ static void open_queue(struct disk *d)
 {
 	struct vqb_blk_queue_config config = { .struct_size = sizeof(config),
 					       .requests = d->plan.ring,
-					       .pieces = 4 * d->plan.ring + 64,
+					       .pieces = 4 * d->plan.ring +
+							 64 * (d->plan.segments + 1),
 					       .features = vqb_blk_device_features(d->blk),
 					       .device = d->blk,
 					       .ring = d->ends.dev,
@@ -70,11 +82,11 @@ void disk_open(struct disk *d, const struct disk_plan *plan)
 							  .kind = VQB_INDIRECT_NEVER };
 	struct ends_plan ends = {
 		.ring = plan->ring,
-		.segments = 3,
-		.features = RING_FEATURES,
-		.policy = &never,
-		.small = plan->requests * sizeof(struct disk_shared),
-		.data = (size_t)plan->requests * plan->bytes,
+		.segments = plan->segments ? plan->segments + 2 : 3,
+		.features = ring_features(plan),
+		.policy = plan->segments ? NULL : &never,
+		.small = plan->requests * sizeof(struct disk_shared) + plan->small,
+		.data = (size_t)plan->requests * plan->bytes + plan->data,
 	};
 
 	d->plan = *plan;
@@ -82,7 +94,7 @@ void disk_open(struct disk *d, const struct disk_plan *plan)
 	d->coalescer = NULL;
 	ends_open(&d->ends, &ends);
 	d->shared_at = ENDS_LOW + d->ends.small_at;
-	d->request = zeroed(plan->requests * sizeof(*d->request));
+	d->request = plan->requests ? zeroed(plan->requests * sizeof(*d->request)) : NULL;
 	d->back = zeroed(plan->ring * sizeof(*d->back));
 	if (plan->joins)
 		open_coalescer(d);

@@ -1,15 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#define _GNU_SOURCE
 #include "load.h"
 
 #include <string.h>
-#include <sys/resource.h>
 
 #include "machine.h"
-#include "stats.h"
-
-#define PIECE_NS 5e5
-enum { MAX_PIECES = 1024 };
+#include "pieces.h"
 
 bool load_open(struct load *l, const struct load_plan *plan, const struct image *image,
 	       enum way way, bool plugs, bool joins)
@@ -94,38 +89,15 @@ void load_run(struct load *l, uint64_t requests)
 	empty(l);
 }
 
-/* How often this thread has lost its CPU to somebody else. */
-static long times_preempted(void)
-{
-	struct rusage use;
-
-	getrusage(RUSAGE_THREAD, &use);
-	return use.ru_nivcsw;
-}
-
-struct pieces {
-	uint32_t clean, all;
-	uint64_t requests;
-	double total_ns;
-	double ns[MAX_PIECES], any[MAX_PIECES]; /* per request */
-};
-
 static void run_piece(struct load *l, struct pieces *p)
 {
 	uint64_t done = l->done;
-	long before = times_preempted();
-	double start = now_ns(), took;
 
+	piece_begin(p);
 	do {
 		step(l);
-		took = now_ns() - start;
-	} while (took < PIECE_NS);
-	p->requests += l->done - done;
-	p->total_ns += took;
-	took /= (double)(l->done - done);
-	p->any[p->all++] = took;
-	if (times_preempted() == before)
-		p->ns[p->clean++] = took;
+	} while (!piece_is_full(p));
+	piece_end(p, l->done - done);
 }
 
 static uint64_t submissions(const struct load *l)
@@ -143,17 +115,15 @@ struct load_figures load_slice(struct load *l, uint32_t ms)
 		 submitted = submissions(l);
 	double start = now_ns(), requests;
 
-	p.clean = p.all = 0;
-	p.requests = 0;
-	p.total_ns = 0;
+	memset(&p, 0, sizeof(p));
 	fill(l);
 	while (p.all < MAX_PIECES && now_ns() - start < ms * 1e6)
 		run_piece(l, &p);
 	empty(l);
 	requests = (double)(l->done - done);
 	return (struct load_figures){
-		.ns = p.clean ? lower_decile(p.ns, p.clean) : lower_decile(p.any, p.all),
-		.all_ns = p.total_ns / (double)p.requests,
+		.ns = pieces_good_ns(&p),
+		.all_ns = pieces_all_ns(&p),
 		.calls = (double)(store_calls(&l->store) - calls) / requests,
 		.waits = (double)(l->waits - waits) / requests,
 		.submissions = (double)(submissions(l) - submitted) / requests,
