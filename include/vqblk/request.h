@@ -223,7 +223,10 @@ VQB_API int32_t vqb_requests_set_path(struct vqb_requests *rq, uint32_t path);
 VQB_API int32_t vqb_requests_configure(struct vqb_requests *rq,
 				       const struct vqb_requests_config *config);
 
-/* What has happened since init, or since the counters were last cleared. */
+/*
+ * What has happened since init, or since the counters were last cleared. At any time, if they never
+ * were, bios = done + cancelled + those that are outstanding.
+ */
 struct vqb_requests_counters {
 	uint64_t bios;      /* accepted */
 	uint64_t requests;  /* sent */
@@ -233,8 +236,8 @@ struct vqb_requests_counters {
 	uint64_t full;      /* times that there was no room */
 	uint64_t cancelled; /* in time */
 	uint64_t retried;   /* bios sent again, alone, because a request that they shared failed */
-	uint64_t done;      /* bios handed back by done */
-	uint64_t errors;    /* of those, with an error */
+	uint64_t done;      /* bios handed back by done and by abandon */
+	uint64_t errors;    /* of those, with another status than VQB_OK */
 };
 
 VQB_API void vqb_requests_read_counters(const struct vqb_requests *rq,

@@ -244,6 +244,9 @@ static void hand_back(struct vqb_requests *rq, struct vqb_bio *bio, int32_t stat
 	**tail = bio;
 	*tail = &bio->next;
 	rq->outstanding--;
+	rq->counters.done++;
+	if (VQB_UNLIKELY(status))
+		rq->counters.errors++;
 }
 
 /* The step that comes next; STEP_PREFLUSH, which is none's: there is no other. */
@@ -314,9 +317,6 @@ void vqb_requests_done(struct vqb_requests *rq, struct vqb_bio *bio, uint32_t bi
 			waits = bio;
 			continue;
 		}
-		rq->counters.done++;
-		if (VQB_UNLIKELY(bio->own.error))
-			rq->counters.errors++;
 		hand_back(rq, bio, bio->own.error, tail);
 	}
 	for (; waits; waits = next) {

@@ -736,12 +736,17 @@ static void finish(struct model *m, struct model_bio *b, int32_t status)
 	m->finished_by[m->finishes++] = m->clock;
 }
 
+static void hand_back(struct model *m, struct model_queue *q, struct model_bio *b, int32_t status)
+{
+	q->count.done++;
+	q->count.errors += status != VQB_OK;
+	finish(m, b, status);
+}
+
 static void end_of_done(struct model *m, struct model_queue *q, struct model_bio *b, uint8_t event)
 {
 	b->event = event;
-	q->count.done++;
-	q->count.errors += b->error != VQB_OK;
-	finish(m, b, b->error);
+	hand_back(m, q, b, b->error);
 }
 
 /* A part failed for good: what is left of the bio is not sent any more. */
@@ -826,10 +831,10 @@ void model_abandon(struct model *m, uint32_t queue)
 		struct model_bio *b = q->wait[0];
 
 		b->event = EVENT_ABANDON;
-		finish(m, b,
-		       b->state == VQB_BIO_WAITING ? VQB_E_CANCELLED
-		       : b->error                  ? b->error
-						   : VQB_E_AGAIN);
+		hand_back(m, q, b,
+			  b->state == VQB_BIO_WAITING ? VQB_E_CANCELLED
+			  : b->error                  ? b->error
+						      : VQB_E_AGAIN);
 	}
 }
 

@@ -891,7 +891,7 @@ static void check_counts(struct guest *g)
 		      c->late, c->refused, c->resets, c->undecided, c->again);
 	assert_int_equal(c->asked, g->total);
 	assert_int_equal(c->back + c->cancelled + c->refused + c->abandoned - c->again, c->asked);
-	assert_int_equal(did.done, c->back + c->undecided);
+	assert_int_equal(did.done, c->back + c->abandoned);
 	assert_int_equal(served.malformed, 0);
 	assert_true(c->refused && c->late && c->cancelled && c->checked && did.full);
 	assert_int_equal(did.merged > 0, mode->path != VQB_PATH_BIO);
