@@ -19,7 +19,7 @@ static void bios_fare_on_a_ring_as_if_nothing_had_been_merged(void **state)
 	struct run run;
 
 	(void)state;
-	for (run_start(&run, 300 * 1000); run_episode(&run);) {
+	for (run_start(&run, 900 * 1000); run_episode(&run);) {
 		blk_driver_sim_open(&sim, &run);
 		for (uint32_t i = 0; i < EPISODE; i++)
 			blk_driver_sim_step(&sim);

@@ -21,7 +21,7 @@ static void bios_fare_as_if_nothing_had_been_merged(void **state)
 	uint64_t episodes = 0;
 
 	(void)state;
-	for (run_start(&run, 300 * 1000); run_episode(&run); episodes++) {
+	for (run_start(&run, 900 * 1000); run_episode(&run); episodes++) {
 		requests_sim_open(&sim, &run, NULL, NULL);
 		for (uint32_t i = 0; i < EPISODE; i++)
 			requests_sim_step(&sim);
@@ -29,9 +29,9 @@ static void bios_fare_as_if_nothing_had_been_merged(void **state)
 	}
 	printf("%" PRIu64 " events, %" PRIu64 " bios in %" PRIu64 " requests: %" PRIu64
 	       " shared (up to %" PRIu64 "), %" PRIu64 " parts, %" PRIu64 " errors, %" PRIu64
-	       " overtaken, %" PRIu64 " fronts first, %" PRIu64 " disks\n",
+	       " overtaken, %" PRIu64 " fronts first, %" PRIu64 " ends, %" PRIu64 " disks\n",
 	       sim.events, sim.bios, sim.sent, sim.shared, sim.longest, sim.parts, sim.errors,
-	       sim.overtaken, sim.passed, sim.compared);
+	       sim.overtaken, sim.passed, sim.ends, sim.compared);
 	/* It was about something. */
 	assert_true(sim.events > run.done && sim.shared > sim.sent / 20);
 	assert_true(sim.parts > sim.sent / 20 && sim.errors > sim.bios / 200);

@@ -24,6 +24,7 @@ void feed_open(struct feed *f, struct model *m)
 	f->ranges = one_in(f, 3) ? roll(f, 11) : roll(f, 3);
 	f->prios = one_in(f, 4) ? 3 : 1;
 	m->replayed = f->mode != FEED_BOTH;
+	m->apart = f->mode == FEED_FAULTS;
 	if (f->mode != FEED_OVERLAPS && one_in(f, 2))
 		m->flush_fails = 2 + roll(f, 10);
 }
@@ -89,7 +90,7 @@ void feed_config(struct feed *f, uint32_t segments, struct vqb_limits *limits,
 		try_limits(f, segments, limits);
 	while (vqb_limits_check(limits, NULL));
 	config->struct_size = sizeof(*config);
-	config->path = roll(f, 3);
+	config->path = one_in(f, 6) ? VQB_PATH_BIO : 2 * roll(f, 2);
 	config->flags = one_in(f, 5) ? VQB_REQUESTS_WRITE_THROUGH : 0;
 	config->max_ranges = one_in(f, 6) ? 0 : 1 + roll(f, 8);
 	if (!one_in(f, 6))
@@ -152,7 +153,7 @@ static bool some_sector(struct feed *f, uint32_t queue, struct vqb_bio *bio, uin
 			bio->sector = back ? f->last[queue].first - sectors : f->last[queue].end;
 		else
 			bio->sector = block * roll(f, (uint32_t)((room - sectors) / block) + 1);
-		if (f->mode != FEED_FAULTS && one_in(f, 3))
+		if (f->mode != FEED_FAULTS && one_in(f, 6))
 			bio->sector = bio->sector % 64 / block * block;
 		if (bio->sector <= room - sectors && is_free_there(f, queue, bio, sectors))
 			return true;
@@ -285,6 +286,17 @@ static uint32_t some_size(struct feed *f, const struct model_queue *q)
 		       : MODEL_BIO_UNITS / MODEL_SECTOR_UNITS / block * block;
 }
 
+/* Where a run of neighbours is that was just made longer, at either end, or else begun. */
+static void grow_run(struct feed *f, uint32_t queue, uint64_t first, uint64_t end)
+{
+	bool behind = first == f->last[queue].end, before = end == f->last[queue].first;
+
+	if (!behind)
+		f->last[queue].first = first;
+	if (!before)
+		f->last[queue].end = end;
+}
+
 bool feed_bio(struct feed *f, uint32_t queue, struct model_bio *b)
 {
 	const struct model_queue *q = &f->m->queue[queue];
@@ -311,8 +323,7 @@ bool feed_bio(struct feed *f, uint32_t queue, struct model_bio *b)
 		bio->sectors = sectors;
 	}
 	if (model_has_sectors(bio->op)) {
-		f->last[queue].first = bio->sector;
-		f->last[queue].end = bio->sector + sectors;
+		grow_run(f, queue, bio->sector, bio->sector + sectors);
 		f->last[queue].op = bio->op;
 	}
 	if (one_in(f, f->spoils))

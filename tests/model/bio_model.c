@@ -72,7 +72,7 @@ static void put_first(struct model_queue *q, uint32_t at, struct model_bio *b)
 {
 	insert(q, at, b);
 	b->state = VQB_BIO_PARTLY;
-	b->at = 0;
+	b->at = b->window = 0;
 }
 
 /* ---- submit ---- */
@@ -248,6 +248,8 @@ void model_submitted(struct model *m, uint32_t queue, struct model_bio *b, int32
 	b->at = 0;
 	b->error = b->status = VQB_OK;
 	b->again = b->alone = b->touched = b->waited = false;
+	b->window = 0;
+	b->behind = NULL;
 	b->order = ++m->orders;
 	b->submitted = ++m->clock;
 	b->data_sent = b->data_done = 0;
@@ -545,6 +547,86 @@ static void check_data(struct model *m, const struct model_queue *q, const struc
 		     (r->sector + r->bytes / 512 - 1) / l->chunk_sectors);
 }
 
+/* ---- a request: does it have all that it can? ---- */
+
+enum { WINDOW = 128 };
+
+static bool can_be_joined(const struct model_bio *b)
+{
+	return b->state == VQB_BIO_WAITING && model_has_sectors(b->bio.op) && !is_barrier(b) &&
+	       !b->alone;
+}
+
+static bool has_several(const struct model_queue *q, const struct model_bio *b)
+{
+	return model_is_range(b->bio.op) && q->max_ranges > 1 &&
+	       model_ranges(q, b->bio.op)->max_ranges > 1;
+}
+
+/* Who can share a request with `last`, of those that are looked at with it: who comes behind it. */
+static struct model_bio *behind(const struct model_queue *q, const struct model_bio *last)
+{
+	bool several = has_several(q, last);
+	struct model_bio *next = NULL;
+
+	for (uint32_t i = 0; i < q->waits; i++) {
+		struct model_bio *b = q->wait[i];
+
+		if (b->window != last->window || b->bio.sector <= last->bio.sector ||
+		    (several && !has_several(q, b)))
+			continue;
+		if (!next || b->bio.sector < next->bio.sector)
+			next = b;
+	}
+	if (!next || !alike(last, next))
+		return NULL;
+	return several || next->bio.sector == last->bio.sector + model_sectors(last) ? next : NULL;
+}
+
+void model_made(struct model *m, uint32_t queue)
+{
+	struct model_queue *q = &m->queue[queue];
+
+	if (!m->apart || !q->waits || q->wait[0]->window || !may_share(m, q, q->wait[0]))
+		return;
+	m->windows++;
+	for (uint32_t i = 0; i < q->waits && i < WINDOW && can_be_joined(q->wait[i]); i++)
+		q->wait[i]->window = m->windows;
+	for (uint32_t i = 0; i < q->waits && q->wait[i]->window == m->windows; i++)
+		q->wait[i]->behind = behind(q, q->wait[i]);
+}
+
+static bool fits(const struct model_queue *q, const struct vqb_request *r, const struct taken *t,
+		 const struct model_bio *next)
+{
+	const struct vqb_range_limits *l = model_ranges(q, r->op);
+	struct model_answer a;
+
+	if (model_is_range(r->op)) /* as a range of its own, that is */
+		return r->n < l->max_ranges && r->n < q->max_ranges && next->size <= l->max_sectors;
+	begin_list();
+	for (uint32_t i = 0; i < t->bios; i++)
+		add_units(&list, t->bio[i], t->bio[i]->at);
+	add_units(&list, next, 0);
+	a = model_next(&q->limits, &list, 0, r->sector, q->limits.max_segments);
+	return !a.status && a.units == list.units;
+}
+
+/* Whoever is behind it on the disk, waits, and fits, is in it. */
+static void check_all_in(struct model *m, const struct model_queue *q, const struct vqb_request *r,
+			 const struct taken *t)
+{
+	const struct model_bio *last = t->bio[t->bios - 1], *next;
+
+	if (!m->exact || !m->apart || !last->window || t->n[t->bios - 1] != rest(last))
+		return;
+	next = last->behind;
+	if (!next || next->window != last->window || !waits(q, next))
+		return;
+	m->ends++;
+	holds(m->run, !fits(q, r, t, next));
+}
+
 /* ---- a request: carried out ---- */
 
 static uint32_t range_tag(uint8_t op, uint8_t flags)
@@ -665,6 +747,8 @@ void model_sent(struct model *m, uint32_t queue, const struct vqb_request *r,
 	check_members(m, q, r, &t);
 	if (model_has_sectors(r->op) && !model_is_range(r->op))
 		check_data(m, q, r, table, &t);
+	if (model_has_sectors(r->op))
+		check_all_in(m, q, r, &t);
 
 	sent->out = true;
 	sent->queue = queue;

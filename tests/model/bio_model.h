@@ -82,6 +82,8 @@ struct model_bio {
 	bool again, alone, touched;
 	bool waited; /* it was seen waiting after an earlier call */
 	uint64_t order, log;
+	uint64_t window;          /* those it was looked at with for neighbours; 0: it was not */
+	struct model_bio *behind; /* of those, on the disk */
 	/* when: by the clock of the model */
 	uint64_t submitted, data_sent, data_done;
 };
@@ -132,7 +134,9 @@ struct model {
 	uint32_t tag, cursor;
 	uint64_t clock, orders;
 	bool exact;    /* do members of MERGE_WHEN_FULL have to be where they are by `full`? */
+	bool apart;    /* no bio overlaps another one that is out */
 	bool replayed; /* is the reference of use? */
+	uint64_t windows;
 	uint32_t flush_fails; /* one in so many; 0: none */
 	/* bios that are done, and the request of each */
 	struct model_bio *finished[MODEL_BIOS];
@@ -142,7 +146,7 @@ struct model {
 	void (*observe)(struct model *m, const struct model_bio *b, uint8_t now);
 	void *observer;
 	/* how much there was */
-	uint64_t sent, shared, parts, errors, passed, overtaken, longest, compared;
+	uint64_t sent, shared, parts, errors, passed, overtaken, longest, compared, ends;
 };
 
 /* Everything idle, memory free. */
@@ -156,6 +160,13 @@ void model_submitted(struct model *m, uint32_t queue, struct model_bio *b, int32
 
 /* It was refused, which is as it must be. */
 void model_refused(struct model *m, struct model_bio *b, int32_t status);
+
+/*
+ * The next request was made. Those that wait may share requests, and the oldest was not looked at: it
+ * is now, and so are those behind it that may share one. (Only where nothing overlaps: what overlaps
+ * may be left for later.)
+ */
+void model_made(struct model *m, uint32_t queue);
 
 /* A request was sent: is it right? Fills in *sent; `bios` 0: it isn't known how many share it. */
 void model_sent(struct model *m, uint32_t queue, const struct vqb_request *r,

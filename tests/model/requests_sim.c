@@ -180,6 +180,7 @@ static bool send_one(struct requests_sim *s, uint32_t q)
 	same(s->run, status, s->model.queue[q].waits ? VQB_OK : VQB_E_AGAIN);
 	if (status)
 		return false;
+	model_made(&s->model, q);
 	holds(s->run, r.n <= SIM_ROOM && table[SIM_ROOM].zero == 0x5a5a5a5a);
 	compare(s);
 	if (one_in(s, 4)) {
@@ -353,7 +354,7 @@ void requests_sim_open(struct requests_sim *s, struct run *run,
 		       void (*observe)(struct model *m, const struct model_bio *b, uint8_t now),
 		       void *observer)
 {
-	static const unsigned usual[8] = { 30, 8, 2, 6, 30, 30, 6, 1 };
+	static const unsigned usual[8] = { 30, 10, 2, 6, 20, 14, 6, 1 };
 
 	s->run = run;
 	model_open(&s->model, run);
@@ -423,5 +424,6 @@ void requests_sim_close(struct requests_sim *s)
 	s->passed += m->passed;
 	s->overtaken += m->overtaken;
 	s->compared += m->compared;
+	s->ends += m->ends;
 	s->longest = s->longest > m->longest ? s->longest : m->longest;
 }

@@ -23,7 +23,8 @@ struct requests_sim {
 	uint32_t plugs;
 	unsigned weight[8];
 	/* over all episodes */
-	uint64_t events, sent, shared, parts, errors, passed, overtaken, longest, compared, bios;
+	uint64_t events, sent, shared, parts, errors, passed, overtaken, longest, compared, bios,
+		ends;
 	_Alignas(64) unsigned char mem[MODEL_QUEUES][VQB_REQUESTS_BYTES];
 };
 
