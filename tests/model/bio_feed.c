@@ -227,7 +227,7 @@ static void some_flags(struct feed *f, struct vqb_bio *bio)
 	if (bio->op == VQB_BLK_FLUSH || !one_in(f, f->strange))
 		return;
 	if (bio->op == VQB_BLK_OUT || bio->op == VQB_BLK_WRITE_ZEROES) {
-		bio->flags |= (uint8_t)roll(f, 4);
+		bio->flags = (uint8_t)(bio->flags | roll(f, 4));
 		if (one_in(f, 3))
 			bio->flags |= VQB_BIO_NOMERGE;
 	} else if (one_in(f, 2)) {
@@ -246,7 +246,7 @@ static void spoil(struct feed *f, uint32_t queue, struct model_bio *b)
 		bio->zero = 1u << roll(f, 32);
 		break;
 	case 1:
-		bio->flags |= (uint8_t)(16u << roll(f, 4));
+		bio->flags = (uint8_t)(bio->flags | 16u << roll(f, 4));
 		break;
 	case 2:
 		bio->op = (uint8_t)roll(f, 256);
