@@ -243,7 +243,7 @@ static void spoil(struct feed *f, uint32_t queue, struct model_bio *b)
 
 	switch (roll(f, 9)) {
 	case 0:
-		bio->zero = 1u << roll(f, 32);
+		bio->zero = (uint8_t)(1u << roll(f, 8));
 		break;
 	case 1:
 		bio->flags = (uint8_t)(bio->flags | 16u << roll(f, 4));
