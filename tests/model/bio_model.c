@@ -643,20 +643,20 @@ static void carry_out(struct model *m, struct model_queue *q, const struct vqb_r
 	uint32_t *disk = &q->disk[r->sector * MODEL_SECTOR_UNITS];
 
 	for (uint32_t i = 0; i < r->n; i++) {
-		uint64_t units = table[i].len / MODEL_UNIT;
-		uint32_t *memory = &m->memory[(table[i].addr - MODEL_MEMORY) / MODEL_UNIT];
+		bool range = model_is_range(r->op);
+		uint64_t units = range ? table[i].len * (uint64_t)MODEL_SECTOR_UNITS
+				       : table[i].len / MODEL_UNIT;
+		uint64_t at = range ? 0 : (table[i].addr - MODEL_MEMORY) / MODEL_UNIT;
 
-		if (model_is_range(r->op)) {
-			units = (uint64_t)table[i].len * MODEL_SECTOR_UNITS;
+		if (range)
 			disk = &q->disk[table[i].addr * MODEL_SECTOR_UNITS];
-		}
-		for (uint64_t k = 0; k < units && most; k++, disk++, most--)
-			if (model_is_range(r->op))
+		for (; units && most; units--, most--, disk++, at++)
+			if (range)
 				*disk = range_tag(r->op, r->flags);
 			else if (r->op == VQB_BLK_OUT)
-				*disk = memory[k];
+				*disk = m->memory[at];
 			else
-				memory[k] = *disk;
+				m->memory[at] = *disk;
 	}
 }
 
