@@ -482,7 +482,7 @@ static uint32_t take_abandoned(struct blk_driver_sim *s, struct vqb_bio *list,
 static void reset(struct blk_driver_sim *s)
 {
 	static struct model_bio *again[MODEL_BIOS];
-	struct vqb_bio *list = &again[0]->bio;
+	struct vqb_bio junk, *list = &junk;
 	uint32_t n;
 
 	run_operation(s->run, "reset");
