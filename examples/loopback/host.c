@@ -90,7 +90,8 @@ void *host_main(void *host)
 	}
 	while (vqb_blk_queue_quiesce(h->queue->served) == VQB_E_BUSY)
 		vqb_backend_drain(h->queue->layers.top);
-	sem_post(&h->queue->stopped); /* who waits for it, and the run has failed */
+	if (atomic_load(&h->run->failed))
+		sem_post(&h->queue->stopped); /* in case that the owner waits for a reset */
 	return NULL;
 }
 
