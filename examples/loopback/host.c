@@ -69,7 +69,7 @@ void *host_main(void *host)
 	struct host *h = host;
 	bool poll = h->run->machine->options->poll;
 
-	while (!atomic_load(&h->run->guests_left)) {
+	while (!atomic_load(&h->run->owners_left)) {
 		if (poll)
 			serve_polling(h);
 		else

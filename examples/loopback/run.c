@@ -140,6 +140,7 @@ static void join(struct run *run, const struct threads *t)
 		if (run->owner[i]->threaded)
 			pthread_join(run->owner[i]->thread, NULL);
 	}
+	atomic_store(&run->owners_left, true);
 	for (i = 0; i < t->hosts; i++) {
 		vqb_notify_signal(&run->machine->queue[i].kick);
 		pthread_join(run->host[i]->thread, NULL);

@@ -32,7 +32,8 @@ struct run {
 	bool complete;           /* the job's last phase has come to its end */
 	sem_t finished;          /* posted by each guest that is done */
 	atomic_bool failed;      /* it can't go on, and it was said why */
-	atomic_bool guests_left; /* owners and hosts are not needed any more */
+	atomic_bool guests_left; /* owners are not needed any more */
+	atomic_bool owners_left; /* hosts are not, who answer to the owners' last resets */
 
 	struct guest **guest; /* as many as jobs; number i submits to queue i % queues */
 	struct owner **owner; /* as many as queues, and so are hosts */
