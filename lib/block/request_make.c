@@ -255,7 +255,8 @@ static int32_t make_data(const struct vqb_requests *rq, struct vqb_request *r,
 	int32_t status;
 
 	r->sector = bio->own.sector;
-	if (VQB_LIKELY(bio->nvec == 1 && room && vector_is_request(&rq->limits, bio->vec))) {
+	if (VQB_LIKELY(bio->nvec == 1 && room && !bio->own.offset &&
+		       vector_is_request(&rq->limits, bio->vec))) {
 		table[0] = bio->vec[0];
 		r->n = 1;
 		r->bytes = bio->vec[0].len;

@@ -244,6 +244,25 @@ static void test_a_bio_may_be_longer_than_any_request(void **state)
 	rb_expect_back(b, bio, VQB_OK);
 }
 
+/* Limits that grow in the middle of it: what was sent stays sent, and the rest is one request. */
+static void test_the_rest_goes_under_new_limits(void **state)
+{
+	struct rb *b = rb_plan(state, VQB_PATH_BIO);
+	struct vqb_bio *bio;
+
+	b->limits.max_sectors = 8;
+	rb_start(b);
+	bio = rb_put(b, VQB_BLK_OUT, 100, 32);
+	assert_non_null(rb_send(b));
+	b->limits.max_sectors = 64;
+	assert_int_equal(vqb_requests_configure(b->rq, &b->config), VQB_OK);
+	assert_int_equal(rb_send_all(b), 1);
+	rb_expect(b, 1, VQB_BLK_OUT, 108, 24, 1);
+	assert_int_equal(b->sent[1].table[0].addr, b->vec[0][0].addr + 4096);
+	rb_finish(b);
+	rb_expect_back(b, bio, VQB_OK);
+}
+
 /* A block that is in no request is found before anything of the bio is sent, also behind others. */
 static void test_a_block_that_cant_be_sent_is_refused_at_once(void **state)
 {
@@ -277,6 +296,7 @@ int main(void)
 		rb_test(test_after_an_error_the_rest_is_dropped),
 		rb_test(test_with_no_other_part_out_it_is_back_at_once),
 		rb_test(test_a_bio_may_be_longer_than_any_request),
+		rb_test(test_the_rest_goes_under_new_limits),
 		rb_test(test_a_block_that_cant_be_sent_is_refused_at_once),
 	};
 
