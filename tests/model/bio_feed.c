@@ -236,12 +236,13 @@ static void some_flags(struct feed *f, struct vqb_bio *bio)
 }
 
 /* One thing about it is wrong. */
-static void spoil(struct feed *f, uint32_t queue, struct model_bio *b)
+static void spoil(struct feed *f, uint32_t queue, struct model_bio *b, uint32_t sectors)
 {
 	struct vqb_bio *bio = &b->bio;
+	uint32_t block = f->m->queue[queue].limits.block_size / 512;
 	uint32_t i = bio->nvec ? roll(f, bio->nvec) : 0;
 
-	switch (roll(f, 9)) {
+	switch (roll(f, 10)) {
 	case 0:
 		bio->zero = (uint8_t)(1u << roll(f, 8));
 		break;
@@ -265,6 +266,10 @@ static void spoil(struct feed *f, uint32_t queue, struct model_bio *b)
 		break;
 	case 7:
 		b->vec[i].zero = 1;
+		break;
+	case 8: /* begins in the last block, and ends behind it */
+		if (model_has_sectors(bio->op) && sectors > block)
+			bio->sector = f->m->queue[queue].capacity / block * block - block;
 		break;
 	default:
 		b->vec[i].len += bio->nvec ? 1 : 0;
@@ -327,6 +332,6 @@ bool feed_bio(struct feed *f, uint32_t queue, struct model_bio *b)
 		f->last[queue].op = bio->op;
 	}
 	if (one_in(f, f->spoils))
-		spoil(f, queue, b);
+		spoil(f, queue, b, sectors);
 	return true;
 }

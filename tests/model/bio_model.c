@@ -204,6 +204,7 @@ static void enter(struct model *m, struct model_queue *q, struct model_bio *b)
 
 	if (!model_has_sectors(b->bio.op))
 		return;
+	holds(m->run, q->logged < MODEL_LOG + 2 * MODEL_BIOS);
 	b->log = q->logged++;
 	memset(log, 0, offsetof(struct model_log, read));
 	log->op = b->bio.op;

@@ -35,7 +35,7 @@ enum {
 	MODEL_DISK_SECTORS = 1024,
 	MODEL_DISK_UNITS = MODEL_DISK_SECTORS * MODEL_SECTOR_UNITS,
 	MODEL_MEMORY_UNITS = 16384,
-	MODEL_LOG = 512,
+	MODEL_LOG = 512, /* and as many again as a reset submits once more */
 	MODEL_NOBODY = -1,
 };
 
@@ -119,7 +119,7 @@ struct model_queue {
 	uint32_t disk[MODEL_DISK_UNITS], reference[MODEL_DISK_UNITS];
 	int8_t bad[MODEL_DISK_SECTORS]; /* what a request gets that touches it */
 	uint64_t last_flush;            /* when the latest flush was sent that is done */
-	struct model_log log[MODEL_LOG];
+	struct model_log log[MODEL_LOG + 2 * MODEL_BIOS];
 	uint32_t logged;
 	struct vqb_requests_counters count;
 };
