@@ -2,8 +2,8 @@
 /*
  * Events by chance for a blk driver whose device is played byte by byte: rings of 4 to 256 entries,
  * with and without tables and EVENT_IDX, fewer slots than entries; status bytes of every kind, used
- * ids that are none, NEEDS_RESET, resets after which everything is submitted again. Driver and model
- * (model/bio_model.h) agree after each.
+ * ids that are none, NEEDS_RESET, resets after which everything is submitted again. Driver and
+ * model (model/bio_model.h) agree after each.
  *
  * VQB_SEED repeats what was printed; VQB_LONG, VQB_SHORT: length.h.
  */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * lib/block/states.md against what is done: while events come by chance (model/requests_sim.h,
- * model/blk_driver_sim.h), each step that a bio or a request takes has to be a row of the tables, and
- * each row has to be taken. The steps of writes are tried one by one.
+ * model/blk_driver_sim.h), each step that a bio or a request takes has to be a row of the tables,
+ * and each row has to be taken. The steps of writes are tried one by one.
  *
  * VQB_STATES_MD is the path of that page. VQB_SEED, VQB_LONG, VQB_SHORT: length.h.
  */
@@ -177,7 +177,7 @@ static void each_step_of_a_request_is_a_row_and_each_row_a_step(void **state)
 
 /* ---- steps of a write ---- */
 
-/* Sends a write with these flags until it is done; *steps gets what was sent, as the page says it. */
+/* Sends a write with these flags until it is done; *steps gets what was sent, as on the page. */
 static void send_write(uint8_t op, uint8_t flags, bool write_back, char *steps)
 {
 	static _Alignas(64) unsigned char mem[VQB_REQUESTS_BYTES];

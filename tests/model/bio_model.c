@@ -34,7 +34,16 @@ void model_configure(struct model *m, uint32_t queue, const struct vqb_requests_
 	q->path = config->path;
 	q->flags = config->flags;
 	q->max_ranges = config->max_ranges;
-	q->full = false;
+	q->full = q->changed = false;
+}
+
+void model_change_limits(struct model *m, uint32_t queue, const struct vqb_requests_config *config)
+{
+	struct model_queue *q = &m->queue[queue];
+
+	q->limits = *config->limits;
+	q->max_ranges = config->max_ranges;
+	q->changed = q->outstanding;
 }
 
 /* ---- the list of those that wait ---- */
@@ -451,8 +460,8 @@ static bool leads_to(const struct model_queue *q, const struct taken *t, const s
 
 	if (!alike(at, to) || is_barrier(to) || to->alone || at->alone)
 		return false;
-	if (model_is_range(to->bio.op) && q->max_ranges > 1 &&
-	    model_ranges(q, to->bio.op)->max_ranges > 1)
+	if (model_is_range(to->bio.op) &&
+	    (q->changed || (q->max_ranges > 1 && model_ranges(q, to->bio.op)->max_ranges > 1)))
 		return true;
 	while (at != to) {
 		const struct model_bio *next = NULL;
@@ -476,8 +485,8 @@ static bool may_share(const struct model *m, const struct model_queue *q, const 
 }
 
 /*
- * Whoever is next goes, or is to follow right behind, in one of few requests; and nobody passes what
- * may not be passed.
+ * Whoever is next goes, or is to follow right behind, in one of few requests; and nobody passes
+ * what may not be passed.
  */
 static void check_turn(struct model *m, struct model_queue *q, const struct taken *t)
 {
@@ -588,7 +597,8 @@ void model_made(struct model *m, uint32_t queue)
 {
 	struct model_queue *q = &m->queue[queue];
 
-	if (!m->apart || !q->waits || q->wait[0]->window || !may_share(m, q, q->wait[0]))
+	if (!m->apart || q->changed || !q->waits || q->wait[0]->window ||
+	    !may_share(m, q, q->wait[0]))
 		return;
 	m->windows++;
 	for (uint32_t i = 0; i < q->waits && i < WINDOW && can_be_joined(q->wait[i]); i++)
@@ -619,7 +629,8 @@ static void check_all_in(struct model *m, const struct model_queue *q, const str
 {
 	const struct model_bio *last = t->bio[t->bios - 1], *next;
 
-	if (!m->exact || !m->apart || !last->window || t->n[t->bios - 1] != rest(last))
+	if (!m->exact || !m->apart || q->changed || !last->window ||
+	    t->n[t->bios - 1] != rest(last))
 		return;
 	next = last->behind;
 	if (!next || next->window != last->window || !waits(q, next))
@@ -769,6 +780,36 @@ void model_sent(struct model *m, uint32_t queue, const struct vqb_request *r,
 	}
 }
 
+void model_unsendable(struct model *m, uint32_t queue, struct vqb_bio *bio, int32_t status,
+		      struct model_request *sent)
+{
+	struct model_queue *q = &m->queue[queue];
+	struct model_bio *b = model_of(bio);
+	struct taken t = { .bio = { b }, .n = { rest(b) }, .bios = 1 };
+	struct model_answer a = { .status = VQB_E_TOOBIG };
+	bool is_range = model_is_range(op_now(b));
+
+	holds(m->run, waits(q, b) && q->changed && model_has_sectors(op_now(b)));
+	check_turn(m, q, &t);
+	if (is_range) {
+		holds(m->run, !q->max_ranges || !model_ranges(q, b->bio.op)->max_ranges);
+	} else {
+		begin_list();
+		add_units(&list, b, b->at);
+		a = model_next(&q->limits, &list, 0, sector_now(b), q->limits.max_segments);
+	}
+	same(m->run, status, a.status);
+	q->count.requests++;
+	q->count.parts += !is_range && b->at;
+	sent->queue = queue;
+	sent->op = op_now(b);
+	sent->bios = 1;
+	sent->bio[0] = b;
+	sent->status = status;
+	sent->first = bio;
+	move_on(m, q, b, rest(b));
+}
+
 /* ---- done ---- */
 
 static void keep_log(struct model *m, struct model_queue *q, struct model_bio *b)
@@ -801,8 +842,8 @@ static void check_end(struct model *m, const struct model_queue *q, const struct
 			holds(m->run, q->last_flush > b->data_done);
 	} else if (b->status == VQB_E_CANCELLED) {
 		holds(m->run, !b->touched);
-	} else if (b->status != VQB_E_AGAIN && !m->flush_fails) {
-		holds(m->run, fault);
+	} else if (b->status == VQB_E_IO || b->status == VQB_E_UNSUPP) {
+		holds(m->run, fault || m->flush_fails);
 	}
 }
 
@@ -813,6 +854,8 @@ static void finish(struct model *m, struct model_bio *b, int32_t status)
 	b->status = status;
 	b->state = VQB_BIO_IDLE;
 	q->outstanding--;
+	if (!q->outstanding)
+		q->changed = false;
 	take_out(q, b);
 	keep_log(m, q, b);
 	check_end(m, q, b);

@@ -3,18 +3,19 @@
  * bio_model.h: what has to become of bios, once more, slow and plain, to be compared with
  * request.h and blk_driver.h. Written from those headers and from lib/block/states.md.
  *
- * The model is told what was submitted, shown each request that the library sends, and told how it
- * ended. It says what each bio's state and status must be, and holds each request against the rules:
+ * The model is told what was submitted, shown each request that the library sends, and told how
+ * it ended. It says what each bio's state and status must be, and holds each request to the rules:
  *
- * - Whose bytes they are is read off their addresses: every unit of memory belongs to one bio.
+ * - Whose bytes they are is read off their addresses: a unit of memory belongs to one bio.
  * - The table is what these bios' vectors come to, one behind the other, within all limits and with
  *   the fewest segments, which segment_model.h finds the slow way.
- * - Whoever has waited longest is in it; nothing in it passes what it overlaps, or a bio with flush,
- *   FUA or NOMERGE.
- * - It is carried out on a small disk, in the order of sending. When nothing is out, that disk has to
- *   be as if bios had been carried out one by one in the order of submission.
+ * - Whoever has waited longest is in it, or comes right behind what is. Nothing in it passes what it
+ *   overlaps, or a bio with flush, FUA or NOMERGE.
+ * - Whoever is behind it on the disk, was looked at with it, and fits, is in it.
+ * - It is carried out on a small disk, in the order of sending. When nothing is out, that disk has
+ *   to be as if bios had been carried out one by one in the order of submission.
  *
- * Freedom that the contract leaves: how many bios share a request (never more than they may), how
+ * Freedom that the contract leaves: which bios are looked at together (where some overlap), how
  * ranges are cut, and, among the bios of one request, which comes back first.
  */
 #ifndef TESTS_BIO_MODEL_H
@@ -112,7 +113,8 @@ struct model_queue {
 	struct vqb_limits limits;
 	uint64_t features, capacity;
 	uint32_t path, flags, max_ranges;
-	bool full; /* MERGE_WHEN_FULL: has to be shared until nothing waits */
+	bool changed; /* limits did, since something is out */
+	bool full;    /* MERGE_WHEN_FULL: has to be shared until nothing waits */
 	struct model_bio *wait[MODEL_BIOS];
 	uint32_t waits, outstanding;
 	uint32_t passed; /* requests sent while the same bio was the oldest */
@@ -162,15 +164,22 @@ void model_submitted(struct model *m, uint32_t queue, struct model_bio *b, int32
 void model_refused(struct model *m, struct model_bio *b, int32_t status);
 
 /*
- * The next request was made. Those that wait may share requests, and the oldest was not looked at: it
- * is now, and so are those behind it that may share one. (Only where nothing overlaps: what overlaps
- * may be left for later.)
+ * The next request was made. If those that wait may share requests, and the oldest was not looked at
+ * yet, it is now, and so are those behind it that may share one. (Only where nothing overlaps: what
+ * overlaps may be left for later.)
  */
 void model_made(struct model *m, uint32_t queue);
 
 /* A request was sent: is it right? Fills in *sent; `bios` 0: it isn't known how many share it. */
 void model_sent(struct model *m, uint32_t queue, const struct vqb_request *r,
 		const struct vqb_segment *table, struct model_request *sent);
+
+/* Other limits, of the same block size, while bios are out. */
+void model_change_limits(struct model *m, uint32_t queue, const struct vqb_requests_config *config);
+
+/* There is no next request, under other limits than before: this bio was sent, as what will fail. */
+void model_unsendable(struct model *m, uint32_t queue, struct vqb_bio *bio, int32_t status,
+		      struct model_request *sent);
 
 /* A request is back with sent->status, or with VQB_E_AGAIN because of a reset. */
 void model_done(struct model *m, struct model_request *sent, bool reset);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * blk_driver_sim.h: events by chance for a blk driver on a ring whose device side the test plays byte
- * by byte, next to the model (bio_model.h). What was sent is read off the ring.
+ * blk_driver_sim.h: events by chance for a blk driver on a ring whose device side the test plays
+ * byte by byte, next to the model (bio_model.h). What was sent is read off the ring.
  */
 #ifndef TESTS_BLK_DRIVER_SIM_H
 #define TESTS_BLK_DRIVER_SIM_H

@@ -166,6 +166,33 @@ static void unplug(struct requests_sim *s)
 	same(s->run, s->plugs, 0);
 }
 
+static void end_one(struct requests_sim *s, uint32_t i, bool reset)
+{
+	struct model_request *r = &s->out[i];
+	struct vqb_bio *list = NULL, **tail = &list;
+
+	vqb_requests_done(s->rq[r->queue], r->first, r->bios, reset ? VQB_E_AGAIN : r->status,
+			  &tail);
+	holds(s->run, !*tail);
+	s->events++;
+	model_done(&s->model, r, reset);
+	handed_back(s, list);
+	s->out[i] = s->out[--s->outs];
+	compare(s);
+}
+
+static void send_unsendable(struct requests_sim *s, uint32_t q, const struct vqb_request *r,
+			    int32_t status)
+{
+	same(s->run, r->bios, 1);
+	vqb_requests_sent(s->rq[q], r);
+	s->events++;
+	s->unsendable++;
+	model_unsendable(&s->model, q, r->bio, status, &s->out[s->outs++]);
+	compare(s);
+	end_one(s, s->outs - 1, false);
+}
+
 /* Makes the next request, perhaps more than once, and sends it if there is room. */
 static bool send_one(struct requests_sim *s, uint32_t q)
 {
@@ -177,6 +204,10 @@ static bool send_one(struct requests_sim *s, uint32_t q)
 	memset(&r, 0, sizeof(r));
 	memset(&same_r, 0, sizeof(same_r));
 	status = vqb_requests_next(s->rq[q], &r, table, SIM_ROOM);
+	if (status && status != VQB_E_AGAIN) {
+		send_unsendable(s, q, &r, status);
+		return true;
+	}
 	same(s->run, status, s->model.queue[q].waits ? VQB_OK : VQB_E_AGAIN);
 	if (status)
 		return false;
@@ -210,21 +241,6 @@ static void send_some(struct requests_sim *s, uint32_t q)
 	run_operation(s->run, "send");
 	while (most-- && send_one(s, q))
 		;
-}
-
-static void end_one(struct requests_sim *s, uint32_t i, bool reset)
-{
-	struct model_request *r = &s->out[i];
-	struct vqb_bio *list = NULL, **tail = &list;
-
-	vqb_requests_done(s->rq[r->queue], r->first, r->bios, reset ? VQB_E_AGAIN : r->status,
-			  &tail);
-	holds(s->run, !*tail);
-	s->events++;
-	model_done(&s->model, r, reset);
-	handed_back(s, list);
-	s->out[i] = s->out[--s->outs];
-	compare(s);
 }
 
 static void end_some(struct requests_sim *s)
@@ -313,6 +329,25 @@ static void configure(struct requests_sim *s, uint32_t q, bool fresh)
 	config.path = path;
 	model_configure(&s->model, q, &config);
 	feed_faults(&s->feed, q);
+}
+
+/* Other limits under bios that wait: what can't be sent any more is handed back. */
+static void change_limits(struct requests_sim *s, uint32_t q)
+{
+	struct model_queue *mq = &s->model.queue[q];
+	struct vqb_requests_config config;
+
+	run_operation(s->run, "change limits");
+	do
+		feed_config(&s->feed, SIM_ROOM, &s->limits[q], &config);
+	while (s->limits[q].block_size != mq->limits.block_size);
+	config.features = mq->features;
+	config.flags = mq->flags;
+	config.capacity = mq->capacity;
+	same(s->run, vqb_requests_configure(s->rq[q], &config), VQB_OK);
+	model_change_limits(&s->model, q, &config);
+	s->events++;
+	compare(s);
 }
 
 /* Until nothing is out. The disk then is what the bios came to. */
@@ -405,6 +440,8 @@ void requests_sim_step(struct requests_sim *s)
 	default:
 		if (one_in(s, 10))
 			reset(s, q);
+		else if (one_in(s, 10))
+			change_limits(s, q);
 		break;
 	}
 }

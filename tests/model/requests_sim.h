@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * requests_sim.h: events by chance for two lists of requests (vqblk/request.h) in front of two disks,
- * with a plug before them, all of them next to the model (bio_model.h).
+ * requests_sim.h: events by chance for two lists of requests (vqblk/request.h) in front of two
+ * disks, with a plug before them, all of them next to the model (bio_model.h).
  */
 #ifndef TESTS_REQUESTS_SIM_H
 #define TESTS_REQUESTS_SIM_H
@@ -16,7 +16,7 @@ struct requests_sim {
 	struct feed feed;
 	struct vqb_requests *rq[MODEL_QUEUES];
 	struct vqb_limits limits[MODEL_QUEUES];
-	struct model_request out[SIM_OUT];
+	struct model_request out[SIM_OUT + 1];
 	uint32_t outs, depth; /* requests that are out; most of them */
 	struct vqb_plug plug;
 	struct model_bio *plugged[MODEL_BIOS];
@@ -24,7 +24,7 @@ struct requests_sim {
 	unsigned weight[8];
 	/* over all episodes */
 	uint64_t events, sent, shared, parts, errors, passed, overtaken, longest, compared, bios,
-		ends;
+		ends, unsendable;
 	_Alignas(64) unsigned char mem[MODEL_QUEUES][VQB_REQUESTS_BYTES];
 };
 
