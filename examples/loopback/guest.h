@@ -20,7 +20,8 @@ struct guest {
 	struct slot *drawn;  /* holds the job's next I/O, which is yet to be sent */
 	struct slot *doomed; /* list of those that are to be cancelled */
 	bool begun;          /* the job has begun the one that was drawn */
-	uint32_t out;        /* I/Os that are not back */
+	uint32_t out;        /* I/Os that are not over */
+	uint32_t flying;     /* of them, not back; attempts to cancel the others may be */
 	uint64_t stream;     /* of random numbers */
 
 	struct tally tally;

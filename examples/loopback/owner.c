@@ -64,7 +64,8 @@ static void cancel(struct owner *o, struct note *note)
 		next = note->next;
 		slot = note->slot;
 		note->status = vqb_blk_cancel(o->queue->blk, &slot->bio);
-		if (note->status == VQB_E_INVALID && slot->inside) {
+		if (note->status == VQB_E_INVALID &&
+		    (slot->inside || slot->bio.state != VQB_BIO_IDLE)) {
 			complain("queue %u: an I/O is out, and can't be cancelled", o->index);
 			run_fail(o->run);
 		}

@@ -95,6 +95,21 @@ count() {
 	errors=$((errors + $(field errors)))
 }
 
+# Cancelled while it waits to be sent again: after a shared request failed, which may have left a part of
+# it on the disk; or after a reset, with the first attempt undecided.
+for seed in 1 2 3 4 5 6 7 8; do
+	for path in request merge-when-full; do
+		passes --rw write --size 256k --bs 512 --iodepth 128 --ring 4 --path $path --cancel 1 \
+			--inject 0.2 --seed $seed --verify --json
+		claim bios eq 512 mismatches eq 0
+		count
+		passes --rw write --size 256k --bs 512 --iodepth 128 --ring 4 --path $path --cancel 1 \
+			--reset 0.05 --seed $seed --verify --json
+		claim bios eq 512 errors eq 0 mismatches eq 0
+		count
+	done
+done
+
 seed=0
 for merging in "--path bio" "--path request --guest-merge off" "--guest-merge off" "--path request" ""; do
 	for shape in "--jobs 1 --iodepth 64 --ring 8" "--jobs 5 --queues 2 --iodepth 16 --ring 16"; do
