@@ -154,7 +154,7 @@ static bool is_as_found(const struct ledger *ledger, struct found *found, uint64
 	case STAMP_NONE:
 		return true;
 	case STAMP_WHOLE:
-		return stamp.sector == sector;
+		return stamp.sector == sector && !(ledger->unique && stamp.run == ledger->run);
 	default:
 		return false;
 	}
@@ -222,7 +222,7 @@ bool ledger_wrote(const struct ledger *ledger, uint64_t sector, uint64_t sectors
 	uint64_t i;
 
 	for (i = 0; i < sectors; i++)
-		if (ledger->version[sector + i])
+		if (ledger->given[sector + i])
 			return true;
 	return false;
 }

@@ -28,8 +28,9 @@
 struct ledger {
 	uint64_t run; /* stands in each stamp */
 	uint64_t sectors;
-	int image;         /* to read what was found; -1: stamps of version 0 */
-	bool check;        /* look at what reads bring */
+	int image;   /* to read what was found; -1: stamps of version 0 */
+	bool check;  /* look at what reads bring */
+	bool unique; /* no other run has ever had the same `run`, so none is found in an image */
 	uint32_t *version; /* per sector: the newest that may be there */
 	uint32_t *oldest;  /* that may be there: `version`, or an older one if a write failed */
 	uint32_t *given;   /* to the last write that began */
@@ -50,7 +51,7 @@ bool ledger_begin(struct ledger *ledger, const struct io *io, void *data);
 void ledger_end(struct ledger *ledger, const struct io *io, const void *data, enum io_fate fate,
 		struct tally *tally);
 
-/* Has this run written any sector of that range, perhaps? */
+/* Has this run begun to write any sector of that range, be it in vain? */
 bool ledger_wrote(const struct ledger *ledger, uint64_t sector, uint64_t sectors);
 
 #endif

@@ -43,12 +43,15 @@ static bool open_ledger(struct loopback *s)
 
 	if (o->job == JOB_COPY || (!o->verify && o->job == JOB_PATTERN))
 		return true;
-	if (!ledger_open(&s->ledger, random_mix(o->seed), s->disk.bytes / SECTOR_BYTES)) {
+	/* What is cancelled in time is a matter of time, and so no two runs are the same. */
+	if (!ledger_open(&s->ledger, random_mix(o->seed + (o->cancel ? clock_ns() : 0)),
+			 s->disk.bytes / SECTOR_BYTES)) {
 		complain("no memory to track the disk");
 		return false;
 	}
 	s->tracked = &s->ledger;
 	s->ledger.check = o->verify;
+	s->ledger.unique = o->cancel > 0;
 	if (o->verify && s->disk.kind == DISK_MEMORY)
 		ledger_fill(&s->ledger, s->disk.memory);
 	if (!o->verify || !disk_is_image(s->disk.kind))

@@ -99,11 +99,11 @@ count() {
 # it on the disk; or after a reset, with the first attempt undecided.
 for seed in 1 2 3 4 5 6 7 8; do
 	for path in request merge-when-full; do
-		passes --rw write --size 256k --bs 512 --iodepth 128 --ring 4 --path $path --cancel 1 \
+		passes --rw write --size 256k --bs 512 --iodepth 256 --ring 16 --path $path --cancel 0.7 \
 			--inject 0.2 --seed $seed --verify --json
 		claim bios eq 512 mismatches eq 0
 		count
-		passes --rw write --size 256k --bs 512 --iodepth 128 --ring 4 --path $path --cancel 1 \
+		passes --rw write --size 256k --bs 512 --iodepth 256 --ring 16 --path $path --cancel 0.7 \
 			--reset 0.05 --seed $seed --verify --json
 		claim bios eq 512 errors eq 0 mismatches eq 0
 		count
