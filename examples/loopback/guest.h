@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * guest.h: one of the guest's threads that submit (--jobs): keeps I/Os of the job in flight, and tries
- * to cancel some.
+ * guest.h: one of the guest's threads that submit (--jobs): keeps I/Os of the job in flight, and
+ * tries to cancel some.
  */
 #ifndef LOOPBACK_GUEST_H
 #define LOOPBACK_GUEST_H

@@ -41,8 +41,9 @@ static bool is_broken(struct host *h)
 }
 
 /*
- * The queue is reset: everything that was taken is brought to its end, so that nothing is written to
- * the guest's memory any more, before the owner of the other end is told. It sets the ring up again.
+ * The queue is reset: everything that was taken is brought to its end, so that nothing is written
+ * to the guest's memory any more, before the owner of the other end is told. It sets the ring up
+ * again.
  */
 static void reset(struct host *h)
 {

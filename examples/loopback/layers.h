@@ -7,8 +7,8 @@
  * guest has a mark: was the last submission to the disk that had it, and it alone, lost? When the
  * I/O comes back to the guest, it has failed if and only if its buffer is marked, whether it was
  * gone on with meanwhile, or joined with others, by guest or host, and then tried again, or was
- * sent again after a reset. A flush has no buffer, but there is only one at a time: it has a mark of
- * its own.
+ * sent again after a reset. A flush has no buffer, but there is only one at a time: it has a mark
+ * of its own.
  */
 #ifndef LOOPBACK_LAYERS_H
 #define LOOPBACK_LAYERS_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * owner.h: who has the guest's end of a queue: submits bios for all threads that have put some on its
- * lists, and hands them back. If there is only one such thread, it is the owner itself.
+ * owner.h: who has the guest's end of a queue: submits bios for all threads that have put some on
+ * its lists, and hands them back. If there is only one such thread, it is the owner itself.
  */
 #ifndef LOOPBACK_OWNER_H
 #define LOOPBACK_OWNER_H
@@ -17,9 +17,8 @@ struct owner {
 	uint64_t stream; /* of random numbers */
 	bool due;        /* a reset */
 	uint64_t kicks, resets;
-	uint64_t
-		undecided; /* bios that a reset has handed back, and that may have been carried out */
-	uint64_t unsent;   /* the same, of which nothing was sent */
+	uint64_t undecided; /* bios that a reset has handed back, and that may have been done */
+	uint64_t unsent;    /* the same, of which nothing was sent */
 };
 
 /* NULL: no memory. */

@@ -10,8 +10,8 @@
 #include "say.h"
 
 /*
- * A request is header, data and status. An I/O is one stretch of data, and as many as that may share
- * a request: enough for most of what there is to be gained, and for tables that stay in the cache.
+ * A request is header, data and status. An I/O is one stretch of data, and as many as that may
+ * share a request: enough for most of what there is to be gained, and tables stay in the cache.
  */
 enum { MERGED_SEGMENTS = 126, OTHER_SEGMENTS = 2 };
 

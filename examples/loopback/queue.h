@@ -25,27 +25,27 @@ struct queue {
 	struct vqb_dma data;  /* iodepth buffers for each thread that submits */
 	struct vqb_ring ring; /* as it was at first, and is after each reset */
 
-	/* From the guest's threads to the one that owns this end (owner.c). */
-	_Alignas(64) struct notes sent; /* first bios of lists */
-	struct notes cancels;
-	atomic_bool asleep; /* to be woken, by whoever takes this away */
-
 	/* The host's. */
-	_Alignas(64) struct vqb_device *device;
+	struct vqb_device *device;
 	struct vqb_ring_at ring_at;
 	struct vqb_backend *backend; /* the disk's */
 	struct layers layers;        /* in front of it */
 	struct vqb_coalescer *coalescer;
 	struct vqb_blk_queue *served;
 
-	struct vqb_notify kick;      /* guest to host, and the backend to the host */
+	void *mem[6]; /* of the objects */
+
+	/* From the guest's threads to the one that owns this end (owner.c). */
+	struct notes sent; /* first bios of lists */
+	struct notes cancels;
 	struct vqb_notify interrupt; /* host to guest, and the guest's threads to the owner */
+	struct vqb_notify kick;      /* guest to host, and the backend to the host */
 
 	/* A reset: the owner asks for it, the host stands still, and goes on when it is told. */
-	atomic_bool stop;
 	sem_t stopped, restart;
+	atomic_bool stop;
 
-	void *mem[6]; /* of the objects */
+	atomic_bool asleep; /* the owner: to be woken, by whoever takes this away */
 };
 
 struct machine {

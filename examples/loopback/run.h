@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * run.h: carries out a job on a machine. For each queue a host thread; for each of --jobs a guest
- * thread that submits; and where several of those share a queue, a thread that owns its guest's end.
+ * thread that submits; and where several of those share a queue, a thread that owns the guest's end
+ * of it.
  */
 #ifndef LOOPBACK_RUN_H
 #define LOOPBACK_RUN_H

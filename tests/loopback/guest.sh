@@ -1,6 +1,6 @@
 #!/bin/sh
-# --path, --guest-merge, --jobs, --cancel, --reset: how I/Os share requests is the guest's choice, and
-# whatever becomes of them, each comes back once, and what is on the disk is right.
+# --path, --guest-merge, --jobs, --cancel, --reset: how I/Os share requests is the guest's choice,
+# and whatever becomes of them, each comes back once, and what is on the disk is right.
 # shellcheck source=tests/loopback/lib.sh
 . "$(dirname "$0")/lib.sh"
 
@@ -26,7 +26,7 @@ field() {
 	sed 's/.*"'"$1"'":\([0-9]*\),.*/\1/' out
 }
 
-# balanced: without resets, what the driver took went out once, or once more, or was cancelled in time.
+# balanced: without resets, what the driver took went out once, or once more, or was cancelled.
 balanced() {
 	[ $(($(field guest_bios) + $(field guest_retried))) = \
 		$(($(field guest_requests) + $(field guest_merges) + $(field cancelled))) ] ||
@@ -95,8 +95,8 @@ count() {
 	errors=$((errors + $(field errors)))
 }
 
-# Cancelled while it waits to be sent again: after a shared request failed, which may have left a part of
-# it on the disk; or after a reset, with the first attempt undecided.
+# Cancelled while it waits to be sent again: after a shared request failed, which may have left a
+# part of it on the disk; or after a reset, with the first attempt undecided.
 for seed in 1 2 3 4 5 6 7 8; do
 	for path in request merge-when-full; do
 		passes --rw write --size 256k --bs 512 --iodepth 256 --ring 16 --path $path --cancel 0.7 \
