@@ -283,7 +283,7 @@ bool io_has(const struct io *io, uint64_t key)
 	for (uint32_t at = 0; at < io->seg.len; at += 8) {
 		uint64_t word = word_of(key, at);
 
-		if (memcmp(io->data + at, &word, 8))
+		if (memcmp(io->data + at, &word, 8) != 0)
 			return false;
 	}
 	return true;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * disk.h: what every recipe stands on: a disk with some queues, in one process. Guest memory, rings,
- * the block driver of each queue, and a thread for each queue that is its device, over a disk in
- * memory. In a program of yours a transport, such as virtio-pci, takes this file's place.
+ * disk.h: what every recipe stands on: a disk with some queues, in one process. Guest memory,
+ * rings, the block driver of each queue, and a thread for each queue that is its device, over a
+ * disk in memory. In a program of yours a transport, such as virtio-pci, takes this file's place.
  *
  * What fails here can't be helped in an example: it says so and exits with 1.
  */
@@ -61,7 +61,7 @@ struct disk {
 };
 
 struct disk_config {
-	uint64_t sectors;
+	uint32_t sectors;
 	uint32_t queues;
 	uint32_t ring;  /* entries: a power of two */
 	uint32_t depth; /* requests in flight, at most */

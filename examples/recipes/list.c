@@ -4,12 +4,12 @@
  *
  * The queue has a thread, and nobody else calls the library. Whoever wants something done puts its
  * bio in front of a list, which takes one compare-and-swap and waits for nobody. The queue's thread
- * takes the whole list away, turns it round, since the newest one comes first, and submits it as one
- * batch: one publish, one notification at most, and with the path REQUEST one request for neighbours.
+ * takes the whole list away, turns it round, since the newest one comes first, and submits it as
+ * one batch: one publish, one notification at most, and with the path REQUEST one request for
+ * neighbours.
  *
- * A bio that is submitted belongs to the library, and before that to the thread that fills it in: so
- * its `next` is free to link it. Nothing is ever taken out of the middle, or one by one: so there is
- * no ABA problem.
+ * A bio is its submitter's until the library has it, so its `next` is free to link it until then.
+ * Nothing is ever taken out of the middle, or one by one: so there is no ABA problem.
  *
  * The thread sleeps on one eventfd, which the device signals, and who found the list empty: as long
  * as it isn't, somebody else's signal is on its way, or was there before the list is next taken.
@@ -18,7 +18,14 @@
 
 #include "disk.h"
 
-enum { THREADS = 8, ROUNDS = 250, IOS = 4, BYTES = 4096, SECTORS = BYTES / 512 };
+enum {
+	THREADS = 8,
+	ROUNDS = 250,
+	IOS = 4,
+	BYTES = 4096,
+	SECTORS = BYTES / 512,
+	BIOS = 2 * ROUNDS * THREADS * IOS
+};
 
 struct inbox {
 	_Atomic(struct vqb_bio *) newest;
@@ -168,7 +175,7 @@ int main(void)
 		REQUIRE(submitter[i / IOS].io[i % IOS].returned == 2 * ROUNDS);
 	REQUIRE(!vqb_blk_outstanding(disk.queue[0].drv));
 	vqb_blk_driver_read_counters(disk.queue[0].drv, &counters);
-	REQUIRE(counters.bios == counters.done && counters.bios == 2 * ROUNDS * THREADS * IOS);
+	REQUIRE(counters.bios == counters.done && counters.bios == BIOS);
 	disk_close(&disk);
 	printf("list: %u bios of %d threads, each came back once, all data right; %u wake-ups, "
 	       "%u requests\n",

@@ -5,8 +5,8 @@
  * Two disks are striped: a stripe on the one, the next on the other. Each thread has a queue of its
  * own on either, so there is no lock. What it is going to submit it collects in a plug, in whatever
  * order it comes, and then empties the plug: all bios for the first queue as one list, all for the
- * second as another. What was never a neighbour of the bio before it is so now: with the path REQUEST
- * each list becomes a few requests, and each queue gets one publish and one notification.
+ * second as another. Neighbours on a disk now follow each other: with the path REQUEST each list
+ * becomes a few requests, and each queue gets one publish and one notification.
  */
 #include <stdio.h>
 
@@ -19,6 +19,7 @@ enum {
 	ROUNDS = 100,
 	BYTES = 4096,
 	SECTORS = BYTES / 512,
+	BIOS = 2 * ROUNDS * STRIPES * THREADS,
 };
 
 struct worker {
@@ -143,7 +144,7 @@ int main(void)
 	}
 	for (uint32_t i = 0; i < DISKS; i++)
 		disk_close(&disk[i]);
-	REQUIRE(bios == 2 * ROUNDS * STRIPES * THREADS && requests < bios / 2);
+	REQUIRE(bios == BIOS && requests < bios / 2);
 	printf("plug: %u bios in %u lists and %u requests, each came back once, all data right\n",
 	       (unsigned)bios, lists, (unsigned)requests);
 	return 0;

@@ -20,7 +20,8 @@ enum {
 	IOS = 12,
 	DEPTH = 4,
 	PATIENCE = 30,
-	ENOUGH = 20000, /* ms, both */
+	TWICE = 2 * PATIENCE,
+	ENOUGH = 20000, /* ms, all three */
 	BYTES = 4096,
 	SECTORS = BYTES / 512,
 };
@@ -125,6 +126,11 @@ static void recover(struct disk_queue *q)
 	disk_notify(q, vqb_blk_publish(q->drv));
 }
 
+static uint64_t sector_of(uint32_t i)
+{
+	return (uint64_t)i * SECTORS;
+}
+
 /* A write for each; every second one has no deadline, or none has. */
 static void submit_all(struct disk_queue *q, bool deadlines)
 {
@@ -136,7 +142,7 @@ static void submit_all(struct disk_queue *q, bool deadlines)
 		t->deadline = deadlines && i % 2 == 0 ? now() + PATIENCE : never;
 		t->late = false;
 		t->key = ++key;
-		io_write(&t->io, i * SECTORS, t->key);
+		io_write(&t->io, sector_of(i), t->key);
 		REQUIRE(!vqb_blk_submit(q->drv, &t->io.bio));
 		t->submitted++;
 	}
@@ -152,7 +158,7 @@ static void verify(struct disk_queue *q)
 
 		REQUIRE(t->io.returned == t->submitted);
 		t->deadline = never;
-		io_read(&t->io, i * SECTORS);
+		io_read(&t->io, sector_of(i));
 		REQUIRE(!vqb_blk_submit(q->drv, &t->io.bio));
 		t->submitted++;
 		REQUIRE(!serve(q, ENOUGH) && !t->io.bio.status);
@@ -194,7 +200,7 @@ int main(void)
 	/* Slow: two of those with a deadline were sent, and are late; the other four are cancelled. */
 	disk_hang(q);
 	submit_all(q, true);
-	REQUIRE(serve(q, 2 * PATIENCE) == VQB_E_AGAIN);
+	REQUIRE(serve(q, TWICE) == VQB_E_AGAIN);
 	disk_wake(q);
 	REQUIRE(serve(q, ENOUGH) == VQB_OK);
 	verify(q);
@@ -203,7 +209,7 @@ int main(void)
 	/* Never an answer: the same, but the two that are late end undecided. */
 	disk_hang(q);
 	submit_all(q, true);
-	REQUIRE(serve(q, 2 * PATIENCE) == VQB_E_AGAIN);
+	REQUIRE(serve(q, TWICE) == VQB_E_AGAIN);
 	recover(q);
 	REQUIRE(serve(q, ENOUGH) == VQB_OK);
 	verify(q);

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * host.h: the device's thread of a queue, over storage that is bad: it sleeps whenever it may, stops
- * with requests on its way when the driver's thread says so, and starts over.
+ * host.h: the device's thread of a queue, over storage that is bad: it sleeps whenever it may,
+ * stops with requests on their way when the driver's thread says so, and starts over.
  *
- * A reset is four steps, each of which the other side waits for:
- *   driver   host_stop             the device has been reset, and is quiet: nothing is written any more
- *   driver   host_late             it has had time to be late, and wasn't
- *   driver   host_resume           goes on, on the ring that host->at says
- * From the reset on no status is written, and from the moment that quiesce has answered VQB_OK no
- * byte of any buffer: that is for the driver's thread to see, between the first and the second step.
+ * A reset is three calls of the driver's thread, the first two of which wait for the device:
+ *   host_stop     it has been reset, and is quiet: it writes nothing any more
+ *   host_late     it has had time to be late, and wasn't
+ *   host_resume   it goes on, on the ring that host->at says
+ * From the reset on no status is written, which is looked at here, and from the moment that quiesce
+ * has answered VQB_OK no byte of any buffer, which is for the driver's thread to see, after
+ * host_late.
  */
 #ifndef TESTS_HOST_H
 #define TESTS_HOST_H

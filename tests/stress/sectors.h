@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * sectors.h: what the sectors of a disk, or of a part of it, may hold, as whoever writes to them knows
- * it: one version, or several after a write that failed or that a reset ended. Each version of each
- * sector has a stamp of its own, 512 bytes of it; version 0 is zeroes.
+ * sectors.h: what the sectors of a disk, or of a part of it, may hold, as whoever writes to them
+ * knows it: one version, or several after a write that failed or that a reset ended. Each version
+ * of each sector has a stamp of its own, 512 bytes of it; version 0 is zeroes.
  *
  * Requests that are out together don't overlap, but for reads: that is kept here, too.
  */

@@ -5,8 +5,8 @@
  * long, joined where they are neighbours, and caught by resets on their way.
  *
  * Each bio has to come back once, with the status that its own sectors earned, whatever it shared a
- * request with. One that was cancelled in time has changed nothing; one that a reset caught may have,
- * and is submitted again, or given up. What was written is there in the end.
+ * request with. One that was cancelled in time has changed nothing; one that a reset caught may
+ * have, and is submitted again, or given up. What was written is there in the end.
  *
  * VQB_LONG=1 makes it twenty times as long, VQB_SEED another run.
  */
@@ -203,8 +203,8 @@ static void add_vector(const struct guest *g, struct io *io, uint32_t *at, uint3
 }
 
 /*
- * Cuts data into vectors, at the most once in each block, so that it takes no more than two segments,
- * and nowhere but between blocks where a request has but one.
+ * Cuts data into vectors, at most once in each block, so that none takes more than two segments,
+ * and only between blocks where a request has but one.
  */
 static void cut(struct guest *g, struct io *io)
 {
