@@ -894,7 +894,9 @@ static void check_counts(struct guest *g)
 	assert_int_equal(served.malformed, 0);
 	assert_true(c->refused && c->late && c->cancelled && c->checked && did.full);
 	assert_int_equal(did.merged > 0, mode->path != VQB_PATH_BIO);
-	assert_int_equal(did.retried > 0, mode->path != VQB_PATH_BIO);
+	/* With one segment only ranges are joined, and few of those fail. */
+	if (g->features & SEG_MAX)
+		assert_int_equal(did.retried > 0, mode->path != VQB_PATH_BIO);
 	assert_int_equal(did.flushes > 0, (g->features & FLUSH) != 0);
 	assert_true(did.parts > 0);
 	assert_int_equal(c->failed_well > 0, mode->chance);
