@@ -19,3 +19,22 @@ void claim_print(const char *name, double goal, enum better better, struct summa
 
 	claim_print_judged(name, goal, better, got, met);
 }
+
+void claim_print_worst(const char *name, double goal, const struct contender *list, uint32_t n)
+{
+	const struct contender *worst = list;
+	bool met = true;
+
+	for (const struct contender *c = list; c < list + n; c++) {
+		bool wide = summary_width(&c->got) > WIDEST && c->got.low < goal;
+
+		if (c->got.median < worst->got.median)
+			worst = c;
+		if (c->got.high >= goal && !wide)
+			continue;
+		met = false;
+		fprintf(stderr, "%s: %s: %.3f (%.3f-%.3f)%s\n", name, c->name, c->got.median,
+			c->got.low, c->got.high, wide ? ": too wide to tell" : "");
+	}
+	claim_print_judged(name, goal, HIGHER, worst->got, met);
+}

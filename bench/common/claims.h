@@ -23,4 +23,19 @@ void claim_print(const char *name, double goal, enum better better, struct summa
 void claim_print_judged(const char *name, double goal, enum better better, struct summary got,
 			bool met);
 
+/* A ratio whose interval is wider says nothing. */
+#define WIDEST 0.1
+
+struct contender {
+	const char *name;
+	struct summary got;
+};
+
+/*
+ * For a goal, HIGHER, that all of several have to reach: the worst of them. The worst of several is
+ * below 1 where all are 1, by chance alone: so each is judged by itself, and meets it if its
+ * interval does and is not too wide to tell. Those that don't are named on standard error.
+ */
+void claim_print_worst(const char *name, double goal, const struct contender *list, uint32_t n);
+
 #endif

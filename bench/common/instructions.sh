@@ -1,5 +1,5 @@
-# Counting instructions with callgrind: sourced by ring/instructions and block/instructions, with $top
-# set to the top of the tree, $requests to how many a case has, and before count $program.
+# Counting instructions with callgrind: sourced by the scripts of that name in ring, block and seeds,
+# with $top set to the top of the tree, $requests to how many a case has, and before count $program.
 # shellcheck shell=sh disable=SC2154
 
 fail() {
@@ -23,13 +23,16 @@ count() {
 		{ cat "$out/log" >&2; exit 1; }
 }
 
-# build_profile TARGET: one that knows its lines, in build/profile/bin.
+# build_profile TARGET [FLAG...]: one that knows its lines, in build/profile/bin.
 build_profile() {
+	target=$1
+	shift
 	{
 		cmake -S "$top" -B "$top/build/profile" -DCMAKE_BUILD_TYPE=Release \
 			-DCMAKE_C_FLAGS_RELEASE="-O2 -DNDEBUG -g" -DVQBLK_BUILD_BENCH=ON \
-			-DVQBLK_BUILD_TESTS=OFF -DVQBLK_BUILD_EXAMPLES=OFF -DVQBLK_BUILD_HOST=OFF &&
-			cmake --build "$top/build/profile" --target "$1"
+			-DVQBLK_BUILD_TESTS=OFF -DVQBLK_BUILD_EXAMPLES=OFF -DVQBLK_BUILD_HOST=OFF \
+			"$@" &&
+			cmake --build "$top/build/profile" --target "$target"
 	} >"$out/log" 2>&1 || { cat "$out/log" >&2; exit 1; }
 }
 

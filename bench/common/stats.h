@@ -17,6 +17,12 @@ struct summary {
 /* Sorts `v`, which has `n` figures, at least one. */
 struct summary summarize(double *v, uint32_t n);
 
+/* How wide the interval is, as a share of the median. */
+static inline double summary_width(const struct summary *s)
+{
+	return (s->high - s->low) / s->median;
+}
+
 /* The same, for one figure alone. */
 double median(double *v, uint32_t n);
 double lower_decile(double *v, uint32_t n);

@@ -16,10 +16,9 @@
 #include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
 
 #include "claims.h"
+#include "counting.h"
 #include "loop.h"
 #include "machine.h"
 #include "stats.h"
@@ -158,17 +157,6 @@ static void count(const char *spec)
 	loop_engine.drop(loop, &all);
 }
 
-/* The command that counts instructions of `cases`, by running this very program. */
-static const char *counting(const char *cases)
-{
-	static char command[1024];
-
-	fflush(stdout);
-	snprintf(command, sizeof(command), "'%s/instructions' /proc/%ld/exe %s", BENCH_RING,
-		 (long)getpid(), cases);
-	return command;
-}
-
 /* ---- goals ---- */
 
 /*
@@ -184,17 +172,12 @@ static void claim_instructions(void)
 		     { "ring.take_instr", 139 },
 		     { "ring.put_instr", 18 },
 		     { "ring.reap_instr", 32 } };
-	char line[256] = "", last[256] = "";
+	char line[256];
 	double got[4];
-	FILE *table;
 
-	table = popen(counting("256,3,32,0"), "r");
-	if (!table)
-		die("instructions can't be counted");
-	while (fgets(line, sizeof(line), table))
-		memcpy(last, line, sizeof(last));
-	if (pclose(table) || sscanf(last, "%*u %*u %*u %*s %*f %lf %lf %lf %lf", &got[0], &got[1],
-				    &got[2], &got[3]) != 4)
+	counting_line(BENCH_RING, "256,3,32,0", line);
+	if (sscanf(line, "%*u %*u %*u %*s %*f %lf %lf %lf %lf", &got[0], &got[1], &got[2],
+		   &got[3]) != 4)
 		die("instructions can't be counted");
 	for (uint32_t i = 0; i < 4; i++)
 		claim_print(call[i].name, call[i].goal, LOWER, summarize(&got[i], 1));
@@ -282,5 +265,5 @@ int main(int argc, char **argv)
 	if (o.lines)
 		return 0;
 	printf("\ninstructions per request, and in each call; EVENT_IDX, armed\n");
-	return system(counting("")) != 0;
+	return system(counting_command(BENCH_RING, "")) != 0;
 }

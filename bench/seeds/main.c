@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * bench-seeds: what are the ways of moving requests in numbers worth, on a whole device and a real
- * file? Files have no name while they are used, so nothing is left of them.
+ * bench-seeds: what are the ways of moving requests in numbers worth? Those of the host (plug,
+ * merge) on a whole device and a real file, which has no name while it is used, so that nothing is
+ * left of it; those of the guest (irq, paths, batch) on a whole driver and a whole device.
  */
 #include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "count.h"
 #include "machine.h"
 #include "parts.h"
 
@@ -15,27 +17,28 @@ static const struct {
 	const char *name;
 	part_run run;
 } parts[] = {
-	{ "plug", plug_part },
-	{ "merge", merge_part },
+	{ "plug", plug_part },   { "merge", merge_part }, { "irq", irq_part },
+	{ "paths", paths_part }, { "batch", batch_part },
 };
 
 enum { PARTS = sizeof(parts) / sizeof(parts[0]), ROUNDS = 15, CLAIM_ROUNDS = 41, MAX_ROUNDS = 101 };
 
 static const char usage[] =
-	"bench-seeds [PART]            the tables, or one of them: plug, merge\n"
+	"bench-seeds [PART]            the tables, or one of them: plug, merge, irq, paths, batch\n"
 	"bench-seeds [PART] --claims   a line for each goal\n"
 	"     [--rounds ROUNDS]        over so many (15, for goals 41)\n"
 	"     [--dir DIR]              where a real file goes ($TMPDIR, or /tmp)\n"
 	"     [--memory DIR]           where one in memory goes (/dev/shm)\n"
 	"     [--megabytes SIZE]       of a file (256)\n"
-	"     [--only TEXT]            of merge, only rows whose name has it\n"
+	"     [--only TEXT]            only rows whose name has it (not plug)\n"
 	"bench-seeds plug --count REQUESTS\n"
 	"     only runs so many, without plug and then with, and says what system calls the backend\n"
-	"     has counted: to be checked with strace -f -c -e trace=io_uring_enter\n";
+	"     has counted: to be checked with strace -f -c -e trace=io_uring_enter\n"
+	"bench-seeds -c CASE           for bench/seeds/instructions\n";
 
 static void read_options(int argc, char **argv, struct part_options *o)
 {
-	static const struct option options[] = { { "claims", no_argument, NULL, 'c' },
+	static const struct option options[] = { { "claims", no_argument, NULL, 'C' },
 						 { "rounds", required_argument, NULL, 'r' },
 						 { "dir", required_argument, NULL, 'd' },
 						 { "memory", required_argument, NULL, 'm' },
@@ -46,9 +49,11 @@ static void read_options(int argc, char **argv, struct part_options *o)
 						 { NULL, 0, NULL, 0 } };
 	int option;
 
-	while ((option = getopt_long(argc, argv, "", options, NULL)) >= 0) {
-		if (option == 'c')
+	while ((option = getopt_long(argc, argv, "c:", options, NULL)) >= 0) {
+		if (option == 'C')
 			o->claims = true;
+		else if (option == 'c')
+			exit((count_case(optarg), 0));
 		else if (option == 'r')
 			o->rounds = (uint32_t)strtoul(optarg, NULL, 10);
 		else if (option == 'd')

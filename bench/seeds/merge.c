@@ -15,8 +15,7 @@
 
 enum { MAX_ROUNDS = 101 };
 
-/* A ratio whose interval is wider says nothing; up to MORE times the rounds to get there. */
-#define WIDEST 0.1
+/* Up to so many times the rounds, where intervals are wide. */
 enum { MORE = 3 };
 
 static const struct load_plan columns[] = {
@@ -33,11 +32,6 @@ struct cell {
 	double calls[2];
 	struct summary gain;
 };
-
-static double width(const struct summary *s)
-{
-	return s->high - s->low;
-}
 
 static bool measure(const struct image *image, enum way way, const struct load_plan *plan,
 		    uint32_t rounds, struct cell *cell)
@@ -63,7 +57,7 @@ static bool measure(const struct image *image, enum way way, const struct load_p
 		n++;
 		memcpy(sorted, gain, sizeof(sorted));
 		cell->gain = summarize(sorted, n);
-	} while (n < rounds || (n < most && width(&cell->gain) > WIDEST));
+	} while (n < rounds || (n < most && summary_width(&cell->gain) > WIDEST));
 	for (uint32_t joins = 0; joins < 2; joins++) {
 		cell->rate[joins] = median(v[joins], n);
 		cell->submissions[joins] = median(v[2 + joins], n);
@@ -112,40 +106,20 @@ static void print_rows(const struct image *image, const struct part_options *o)
 
 /* ---- goals ---- */
 
-/* The worst of several is below 1 where all are 1, by chance alone: so each is judged by itself. */
-static void claim_worst(const struct cell *cell)
-{
-	const double goal = 0.99;
-	uint32_t worst = 0;
-	bool met = true;
-
-	for (uint32_t i = 0; i < COLUMNS; i++) {
-		bool wide = width(&cell[i].gain) > WIDEST && cell[i].gain.low < goal;
-
-		if (cell[i].gain.median < cell[worst].gain.median)
-			worst = i;
-		if (cell[i].gain.high >= goal && !wide)
-			continue;
-		met = false;
-		fprintf(stderr, "bench-seeds: %s: %.3f (%.3f-%.3f)%s\n", columns[i].name,
-			cell[i].gain.median, cell[i].gain.low, cell[i].gain.high,
-			wide ? ": too wide to tell" : "");
-	}
-	claim_print_judged("block.merge_worst_column", goal, HIGHER, cell[worst].gain, met);
-}
-
 static void claim(const struct image *image, const struct part_options *o)
 {
-	struct cell cell[COLUMNS];
+	struct contender gain[COLUMNS];
+	struct cell cell;
 
 	for (uint32_t i = 0; i < COLUMNS; i++) {
-		if (!measure(image, URING, &columns[i], o->rounds, &cell[i])) {
+		if (!measure(image, URING, &columns[i], o->rounds, &cell)) {
 			fprintf(stderr, "bench-seeds: no io_uring here: merge not measured\n");
 			return;
 		}
+		gain[i] = (struct contender){ columns[i].name, cell.gain };
 	}
-	claim_print("block.merge_4k_seq_read", 1.5, HIGHER, cell[0].gain);
-	claim_worst(cell);
+	claim_print("block.merge_4k_seq_read", 1.5, HIGHER, gain[0].got);
+	claim_print_worst("block.merge_worst_column", 0.99, gain, COLUMNS);
 }
 
 void merge_part(const struct part_options *o)

@@ -18,7 +18,10 @@ struct part_options {
 
 typedef void (*part_run)(const struct part_options *options);
 
-void plug_part(const struct part_options *options);
+void batch_part(const struct part_options *options);
+void irq_part(const struct part_options *options);
 void merge_part(const struct part_options *options);
+void paths_part(const struct part_options *options);
+void plug_part(const struct part_options *options);
 
 #endif
