@@ -3,11 +3,13 @@
  * The memory that a queue keeps for itself stays within a budget, whatever its size: 512 bytes and
  * so many for each entry of the ring. What the library asks for keeps to it exactly; the macros for
  * static allocation round it up to the alignment of the next object. A coalescer has a budget, too;
- * and a block queue, most of whose fixed part are the chains that it takes at a time.
+ * and a block queue, most of whose fixed part are the chains that it takes at a time; and a block
+ * driver, a third of whose fixed part are limits and counters.
  */
 #include <stdio.h>
 
 #include <vqblk/blk_device.h>
+#include <vqblk/blk_driver.h>
 #include <vqblk/coalesce.h>
 #include <vqblk/device.h>
 #include <vqblk/driver.h>
@@ -125,6 +127,44 @@ static void test_a_block_device_keeps_to_its_bound(void **state)
 	assert_in_range(vqb_blk_device_size(), 1, VQB_BLK_DEVICE_BYTES);
 }
 
+static void check_blk_driver(uint32_t depth, uint32_t segments, uint32_t ranges)
+{
+	struct vqb_blk_limits limits = { .struct_size = sizeof(limits),
+					 .block_size = 512,
+					 .segment_bytes = UINT32_MAX,
+					 .segments = segments };
+	struct vqb_blk_driver_config config = {
+		.struct_size = sizeof(config), .depth = depth, .ranges = ranges, .limits = &limits
+	};
+	size_t budget = 1024 + 16 * (size_t)depth + 16 * ((size_t)segments + ranges);
+	size_t asked = vqb_blk_driver_size(&config);
+
+	if (segments == 126)
+		printf("block driver of depth %u, %u segments: %zu bytes of at most %zu\n",
+		       (unsigned)depth, (unsigned)segments, asked, budget);
+	assert_in_range(asked, 1, budget);
+	assert_true(asked <= VQB_BLK_DRIVER_BYTES(depth, segments, ranges));
+	assert_true(VQB_BLK_DRIVER_BYTES(depth, segments, ranges) <= VQB_ROUND_UP(budget));
+}
+
+static void test_a_block_driver_keeps_1_kib_and_16_bytes_for_each_slot_and_segment(void **state)
+{
+	(void)state;
+	for (uint32_t depth = 1; depth <= VQB_RING_MAX; depth *= 8)
+		for (uint32_t segments = 1; segments < 32766; segments = segments * 5 + 1)
+			for (uint32_t ranges = 0; ranges < 300; ranges += 37)
+				check_blk_driver(depth, segments, ranges);
+	check_blk_driver(128, 126, 0);
+	check_blk_driver(1, 32766, 32768);
+}
+
+static void test_a_list_of_bios_keeps_to_its_bound(void **state)
+{
+	(void)state;
+	printf("list of bios: %zu bytes of at most %u\n", vqb_requests_size(), VQB_REQUESTS_BYTES);
+	assert_in_range(vqb_requests_size(), 1, VQB_REQUESTS_BYTES);
+}
+
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
@@ -134,6 +174,9 @@ int main(void)
 		cmocka_unit_test(
 			test_a_block_queue_keeps_160_bytes_for_each_request_and_its_pieces),
 		cmocka_unit_test(test_a_block_device_keeps_to_its_bound),
+		cmocka_unit_test(
+			test_a_block_driver_keeps_1_kib_and_16_bytes_for_each_slot_and_segment),
+		cmocka_unit_test(test_a_list_of_bios_keeps_to_its_bound),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
