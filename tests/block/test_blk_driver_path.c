@@ -118,22 +118,26 @@ static void test_both_other_paths_merge_what_waited_for_room(void **state)
 	merge_what_waited(guest_on_path(state, 16, VQB_PATH_REQUEST));
 }
 
-/* A list is where the paths differ with room to spare. */
+/* A list is where the paths differ with room to spare: the first one, and those after it. */
 static void test_a_list_is_merged_on_the_request_path_alone(void **state)
 {
 	for (uint32_t path = 0; path <= VQB_PATH_REQUEST; path++) {
 		struct guest *g = guest_on_path(state, 64, path);
-		struct vqb_bio *list = NULL;
 
-		for (unsigned i = 4; i--;) {
-			struct vqb_bio *bio = guest_bio(g, i, VQB_BLK_OUT, i, 1, 512);
+		for (unsigned turn = 0; turn < 3; turn++) {
+			struct vqb_bio *list = NULL;
 
-			bio->next = list;
-			list = bio;
+			for (unsigned i = 4; i--;) {
+				struct vqb_bio *bio = guest_bio(g, i, VQB_BLK_OUT, i, 1, 512);
+
+				bio->next = list;
+				list = bio;
+			}
+			assert_int_equal(vqb_blk_submit_list(g->drv, list, NULL), VQB_OK);
+			assert_int_equal(vqb_blk_in_flight(g->drv),
+					 path == VQB_PATH_REQUEST ? 1 : 4);
+			assert_int_equal(guest_drain(g), 4);
 		}
-		assert_int_equal(vqb_blk_submit_list(g->drv, list, NULL), VQB_OK);
-		assert_int_equal(vqb_blk_in_flight(g->drv), path == VQB_PATH_REQUEST ? 1 : 4);
-		assert_int_equal(guest_drain(g), 4);
 	}
 }
 

@@ -129,6 +129,29 @@ static void test_the_second_try_is_the_whole_bio(void **state)
 	rb_finish(b);
 }
 
+/* A long one whose last part was shared: all of it, and only when its other parts are back. */
+static void test_the_second_try_of_a_long_one_is_all_of_it(void **state)
+{
+	struct rb *b = rb_plan(state, VQB_PATH_REQUEST);
+
+	b->limits.max_sectors = 16;
+	rb_start(b);
+	rb_put(b, VQB_BLK_OUT, 0, 20);
+	rb_put(b, VQB_BLK_OUT, 20, 4);
+	assert_int_equal(rb_send_all(b), 2);
+	rb_expect(b, 1, VQB_BLK_OUT, 16, 8, 2);
+	assert_int_equal(rb_done(b, 1, VQB_E_IO), 0);
+	assert_int_equal(rb_send_all(b), 1);
+	rb_expect(b, 2, VQB_BLK_OUT, 20, 4, 1);
+	assert_int_equal(rb_done(b, 0, VQB_OK), 0);
+	assert_int_equal(rb_send_all(b), 2);
+	rb_expect(b, 3, VQB_BLK_OUT, 0, 16, 1);
+	rb_expect(b, 4, VQB_BLK_OUT, 16, 4, 1);
+	rb_finish(b);
+	rb_expect_back(b, &b->bio[0], VQB_OK);
+	rb_expect_back(b, &b->bio[1], VQB_OK);
+}
+
 /* Reads, too: and on the path that merges only what had to wait. */
 static void test_on_the_other_merging_path(void **state)
 {
@@ -159,6 +182,7 @@ int main(void)
 		rb_test(test_in_its_next_life_it_shares_again),
 		rb_test(test_a_reset_is_no_reason_to_try_again),
 		rb_test(test_the_second_try_is_the_whole_bio),
+		rb_test(test_the_second_try_of_a_long_one_is_all_of_it),
 		rb_test(test_on_the_other_merging_path),
 	};
 

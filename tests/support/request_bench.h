@@ -208,23 +208,44 @@ static inline const struct vqb_bio *rb_at(const struct rb *b, const struct vqb_r
 	return NULL;
 }
 
-/* A request that is shared has the table that its bios' buffers, one after the other, map to. */
+/* Copies a bio's vectors, but for its first `skip` bytes; how many. */
+static inline uint32_t rb_copy_rest(const struct vqb_bio *bio, uint64_t skip,
+				    struct vqb_segment *vec)
+{
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; i < bio->nvec; i++) {
+		if (skip >= bio->vec[i].len) {
+			skip -= bio->vec[i].len;
+			continue;
+		}
+		vec[n] = bio->vec[i];
+		vec[n].addr += skip;
+		vec[n++].len -= (uint32_t)skip;
+		skip = 0;
+	}
+	return n;
+}
+
+/*
+ * A request that is shared has the table that its bios' buffers, one after the other, map to. Of the
+ * first one a part may have gone before.
+ */
 static inline void rb_check_shared(const struct rb *b, const struct vqb_request *r,
 				   const struct vqb_segment *table)
 {
 	struct vqb_segment vec[RB_ROOM * 4], want[RB_ROOM];
+	const struct vqb_bio *bio = r->bio;
 	struct vqb_mapper m;
 	uint64_t sector = r->sector, bytes;
 	uint32_t nvec = 0, n;
 
 	for (uint32_t i = 0; i < r->bios; i++) {
-		const struct vqb_bio *bio = rb_at(b, r, sector);
-
+		bio = i ? rb_at(b, r, sector) : bio;
 		assert_non_null(bio);
 		assert_true(nvec + bio->nvec <= RB_ROOM * 4);
-		memcpy(vec + nvec, bio->vec, bio->nvec * sizeof(*vec));
-		nvec += bio->nvec;
-		sector += rb_bytes_of(bio) / 512;
+		nvec += rb_copy_rest(bio, (sector - bio->sector) * 512, vec + nvec);
+		sector = bio->sector + rb_bytes_of(bio) / 512;
 	}
 	m = vqb_mapper_over(&b->limits, vec, nvec, r->sector);
 	assert_int_equal(vqb_map_next(&m, want, RB_ROOM, &n, &bytes), VQB_OK);
