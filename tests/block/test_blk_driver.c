@@ -117,6 +117,7 @@ static void test_no_request_reaches_past_capacity(void **state)
 	struct guest *g = guest_open(state, 16);
 
 	assert_int_equal(guest_try(g, VQB_BLK_IN, 1024, 1, 512), VQB_E_INVALID);
+	assert_int_equal(guest_try(g, VQB_BLK_IN, 1023, 1, 1024), VQB_E_INVALID);
 	assert_int_equal(guest_try(g, VQB_BLK_IN, 1023, 2, 1024), VQB_E_INVALID);
 	assert_int_equal(guest_try(g, VQB_BLK_OUT, UINT64_MAX, 1, 512), VQB_E_INVALID);
 	assert_int_equal(guest_try(g, VQB_BLK_OUT, UINT64_MAX, 2, 1024), VQB_E_INVALID);

@@ -203,6 +203,19 @@ static void test_a_request_has_at_most_max_segments(void **state)
 	assert_int_equal(b->sent[4].r.n, 2);
 }
 
+/* Nothing is written behind a table, be it smaller than it should be. */
+static void test_a_request_has_at_most_the_table(void **state)
+{
+	struct rb *b = rb_open(state, VQB_PATH_REQUEST);
+
+	b->room = 3;
+	for (unsigned i = 0; i < 8; i++)
+		rb_put(b, VQB_BLK_OUT, 8 * i, 8);
+	assert_int_equal(rb_send_all(b), 3);
+	for (unsigned k = 0; k < 3; k++)
+		assert_int_equal(b->sent[k].r.n, k < 2 ? 3 : 2);
+}
+
 static void test_segments_are_joined_up_to_their_longest(void **state)
 {
 	struct rb *b = rb_plan(state, VQB_PATH_REQUEST);
@@ -502,6 +515,7 @@ int main(void)
 		rb_test(test_chunks_are_measured_from_the_request_own_beginning),
 		rb_test(test_a_request_has_at_most_max_sectors),
 		rb_test(test_a_request_has_at_most_max_segments),
+		rb_test(test_a_request_has_at_most_the_table),
 		rb_test(test_segments_are_joined_up_to_their_longest),
 		rb_test(test_no_segment_grows_over_a_boundary),
 		rb_test(test_without_clusters_each_buffer_is_a_segment),

@@ -361,6 +361,26 @@ static void test_joined_ranges_stay_within_the_longest(void **state)
 	assert_int_equal(rb_send_all(b), 2);
 }
 
+/* One that takes more ranges than are left takes none of them. */
+static void test_a_bio_is_in_a_request_with_all_of_its_ranges(void **state)
+{
+	struct rb *b = rb_plan(state, VQB_PATH_REQUEST);
+
+	rb_allow_ranges(b, 3, 8);
+	rb_start(b);
+	rb_put(b, VQB_BLK_DISCARD, 0, 8);
+	rb_put(b, VQB_BLK_DISCARD, 20, 8);
+	rb_put(b, VQB_BLK_DISCARD, 40, 16);
+	rb_put(b, VQB_BLK_DISCARD, 60, 8);
+	assert_int_equal(rb_send_all(b), 2);
+	assert_int_equal(b->sent[0].r.bios, 2);
+	assert_int_equal(b->sent[0].r.n, 2);
+	assert_int_equal(b->sent[0].r.bytes, 32);
+	assert_int_equal(b->sent[1].r.bios, 2);
+	assert_int_equal(b->sent[1].r.n, 3);
+	rb_finish(b);
+}
+
 /* What lies between two ranges is none of theirs: a write there goes its own way, in its order. */
 static void test_a_write_between_two_ranges_keeps_its_place(void **state)
 {
@@ -397,6 +417,7 @@ int main(void)
 		rb_test(test_after_a_failure_each_range_has_a_request_of_its_own),
 		rb_test(test_a_bio_of_several_ranges_fails_as_a_whole),
 		rb_test(test_joined_ranges_stay_within_the_longest),
+		rb_test(test_a_bio_is_in_a_request_with_all_of_its_ranges),
 		rb_test(test_a_write_between_two_ranges_keeps_its_place),
 	};
 

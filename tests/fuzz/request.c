@@ -70,7 +70,7 @@ static void read_range_limits(struct vqb_range_limits *l, struct fuzz_input *in)
 	uint8_t v = fuzz_u8(in);
 
 	l->max_ranges = v & 7;
-	l->max_sectors = l->max_ranges ? 8 + (v >> 3) * 8 : 0;
+	l->max_sectors = l->max_ranges ? 8 + (v >> 3) * 8u : 0;
 	l->alignment = fuzz_u8(in) % 32;
 }
 
@@ -85,13 +85,13 @@ static void read_limits(struct run *r, struct fuzz_input *in)
 	l->max_segments = 1 + (v >> 3);
 	v = fuzz_u8(in);
 	if (v & 1)
-		l->max_segment_bytes = 512 * (1 + (v >> 1));
+		l->max_segment_bytes = 512u * (1 + (v >> 1));
 	v = fuzz_u8(in);
 	if (v & 1)
 		l->max_sectors = 2 + (v >> 1);
 	v = fuzz_u8(in);
 	if (v & 1)
-		l->chunk_sectors = 2 * (1 + (v >> 1));
+		l->chunk_sectors = 2u * (1 + (v >> 1));
 	v = fuzz_u8(in);
 	if (v & 1)
 		l->seg_boundary = (UINT64_C(1) << (9 + (v >> 1 & 7))) - 1;
@@ -126,7 +126,7 @@ static bool read_config(struct run *r, struct fuzz_input *in)
 	read_limits(r, in);
 	r->blk = (struct vqb_blk_limits){ .struct_size = sizeof(r->blk),
 					  .block_size = r->limits.block_size,
-					  .capacity = 8 * fuzz_u16(in) % (CAPACITY + 1) };
+					  .capacity = fuzz_u16(in) * 8u % (CAPACITY + 1) };
 	r->config.struct_size = sizeof(r->config);
 	r->config.limits = &r->blk;
 	r->config.mapping = &r->limits;
@@ -200,14 +200,14 @@ static void make_data(struct run *r, struct bio *b)
 	uint32_t unit = how & 0x40 ? 256 : 512;
 
 	b->bio.vec = b->vec;
-	for (uint32_t n = 1 + (how & 7) % VECS; n && at < end; n--) {
+	for (uint32_t n = 1u + (how & 7u) % VECS; n && at < end; n--) {
 		struct vqb_segment *v = &b->vec[b->bio.nvec];
 		uint8_t len = fuzz_u8(&r->in);
 
 		if (len & 0x80)
 			at += unit * (len >> 5 & 3);
 		v->addr = at;
-		v->len = unit * (1 + (len & 31));
+		v->len = unit * (1u + (len & 31));
 		v->zero = 0;
 		if (at >= end || v->len > end - at)
 			break;
