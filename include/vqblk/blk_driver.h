@@ -72,6 +72,9 @@ struct vqb_blk_driver_config {
 	uint32_t
 		ranges; /* most of a DISCARD and its like; 0: there are none, whatever the device has */
 	uint32_t zero;
+	uint64_t (*clock)(
+		void *context); /* as in vqb_requests_config; NULL: the machine's counter */
+	void *context;          /* for it */
 };
 
 /*

@@ -112,6 +112,13 @@ struct vqb_requests_config {
 	uint64_t capacity; /* sectors */
 	const struct vqb_limits
 		*limits; /* copied; those of DISCARD and its like say what there is */
+	/*
+	 * MERGE_WHEN_FULL: a clock that does not run backwards, in any unit that is fine compared
+	 * to a request; read while there is no room, once for some bios. NULL: the machine's
+	 * counter. Where it says 0 there is none: merging then ends when nothing waits.
+	 */
+	uint64_t (*clock)(void *context);
+	void *context; /* for it */
 };
 
 /* Memory of it, for static allocation. */
@@ -216,7 +223,7 @@ VQB_API uint32_t vqb_requests_outstanding(const struct vqb_requests *rq);
 VQB_API int32_t vqb_requests_set_path(struct vqb_requests *rq, uint32_t path);
 
 /*
- * Other limits, features or capacity: as init takes them, `path` aside, which stays. What waits was
+ * Other limits, features or capacity: as init takes them, path and clock aside, which stay. What waits was
  * checked against the old ones: a bio that can't be sent any more is handed back with an error.
  * VQB_OK or VQB_E_INVALID: nothing has changed.
  */

@@ -117,6 +117,8 @@ static struct vqb_requests_config requests_config(const struct vqb_blk_driver_co
 		.features = config->features,
 		.capacity = config->limits->capacity,
 		.limits = limits,
+		.clock = config->clock,
+		.context = config->context,
 	};
 
 	return c;

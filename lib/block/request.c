@@ -50,7 +50,7 @@ static void set_config(struct vqb_requests *rq, const struct vqb_requests_config
 static void set_path(struct vqb_requests *rq, uint32_t path)
 {
 	rq->path = path;
-	rq->merging = path == VQB_PATH_REQUEST;
+	request_full_end(rq);
 }
 
 int32_t vqb_requests_init(void *mem, size_t bytes, const struct vqb_requests_config *config,
@@ -65,6 +65,8 @@ int32_t vqb_requests_init(void *mem, size_t bytes, const struct vqb_requests_con
 	memset(rq, 0, sizeof(*rq));
 	set_config(rq, config);
 	set_path(rq, config->path);
+	rq->full.clock = config->clock;
+	rq->full.context = config->context;
 	rq->window = REQUEST_WINDOW;
 	*out = rq;
 	return VQB_OK;
@@ -137,8 +139,8 @@ VQB_INLINE void unlink(struct vqb_requests *rq, struct vqb_bio *bio)
 		own->after->own.before = NULL;
 	own->before = own->after = NULL;
 	rq->waiting--;
-	if (!rq->waiting)
-		rq->merging = rq->path == VQB_PATH_REQUEST;
+	if (VQB_UNLIKELY(rq->full.on) && !rq->waiting && !rq->full.pause)
+		request_full_end(rq);
 }
 
 /* ---- submit ---- */
@@ -175,6 +177,8 @@ int32_t vqb_requests_submit(struct vqb_requests *rq, struct vqb_bio *bio)
 			return status;
 		apart = is_apart(bio);
 	}
+	if (VQB_UNLIKELY(rq->full.on) && request_full_asks(rq))
+		request_full_look(rq);
 	own->queue = rq;
 	own->before = own->after = NULL;
 	own->end = end;
@@ -201,6 +205,7 @@ void vqb_requests_sent(struct vqb_requests *rq, const struct vqb_request *r)
 	struct vqb_bio *bio = r->bio, *after;
 	uint32_t i;
 
+	rq->flying++;
 	rq->counters.requests++;
 	if (VQB_UNLIKELY(bio->own.step != STEP_DATA))
 		rq->counters.flushes++;
@@ -229,8 +234,8 @@ void vqb_requests_sent(struct vqb_requests *rq, const struct vqb_request *r)
 void vqb_requests_full(struct vqb_requests *rq)
 {
 	rq->counters.full++;
-	if (rq->path == VQB_PATH_MERGE_WHEN_FULL && rq->waiting)
-		rq->merging = 1;
+	if (rq->path == VQB_PATH_MERGE_WHEN_FULL && rq->waiting && !rq->full.on)
+		request_full_begin(rq);
 }
 
 /* ---- back ---- */
@@ -307,6 +312,9 @@ void vqb_requests_done(struct vqb_requests *rq, struct vqb_bio *bio, uint32_t bi
 	struct vqb_bio *waits = NULL, *next;
 	int shared = bios > 1;
 
+	rq->flying--;
+	if (VQB_UNLIKELY(rq->full.left))
+		request_full_back(rq);
 	for (; bios; bios--, bio = next) {
 		next = bio->next;
 		if (!part_is_back(rq, bio, status, shared))
@@ -350,6 +358,7 @@ void vqb_requests_abandon(struct vqb_requests *rq, struct vqb_bio ***tail)
 		hand_back(rq, bio, bio->state == VQB_BIO_WAITING ? VQB_E_CANCELLED : VQB_E_AGAIN,
 			  tail);
 	}
+	request_full_end(rq);
 }
 
 /* ---- queries ---- */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * request.h: the list of bios that wait, for the parts of it: who may get on it (request_check.c),
- * what becomes of those that are on it (request.c, states.md), and which of them make the next
- * request (request_make.c).
+ * what becomes of those that are on it (request.c, states.md), which of them make the next request
+ * (request_make.c), and when they may share one (request_full.c).
  *
  * The list is in the order of submission, but that what has to be sent again, or further, comes
  * before all others. From `fresh` on nobody has been looked at for neighbours; before it, `before`
@@ -16,15 +16,34 @@
 
 #include "segment.h"
 
-enum { REQUEST_WINDOW = 128 }; /* most bios that are looked at together */
+enum {
+	REQUEST_WINDOW = 128, /* most bios that are looked at together */
+	REQUEST_PAUSE = 32    /* from one look for room to the next */
+};
 
 /* own.step: of a write with flushes, in this order. */
 enum { STEP_PREFLUSH, STEP_DATA, STEP_POSTFLUSH };
+
+/* Of MERGE_WHEN_FULL: whether there is room, as request_full.c has it. */
+struct request_full {
+	uint32_t on;          /* there is none */
+	uint32_t room;        /* requests that it took to fill the ring */
+	uint32_t left, count; /* of those, as many as are still timed, and as were to be */
+	uint32_t since;       /* `order` when it was full, */
+	uint32_t seen;        /* and up to where bios are in `behind` */
+	uint32_t pause; /* bios from one look to the next, while requests are out; 0: no clock */
+	uint32_t timed; /* as many as came back in a lap */
+	uint64_t last, lap; /* when it was looked at; 0: not known */
+	int64_t behind;
+	uint64_t (*clock)(void *context);
+	void *context;
+};
 
 struct vqb_requests {
 	_Alignas(VQB_ALIGN) struct vqb_bio *first;
 	struct vqb_bio *last, *fresh;
 	uint32_t waiting, outstanding;
+	uint32_t flying; /* requests */
 	uint32_t order;  /* of the next bio */
 	uint32_t window; /* as long as the last one was, twice, as overlaps come together */
 	uint32_t path, flags;
@@ -32,6 +51,7 @@ struct vqb_requests {
 	uint32_t write_back; /* a write is durable after a flush */
 	uint64_t features, capacity;
 	struct vqb_limits limits; /* with no more ranges than a request can carry */
+	struct request_full full;
 	struct vqb_requests_counters counters;
 };
 
@@ -76,5 +96,22 @@ VQB_TINY int request_is_plain(const struct vqb_requests *rq, const struct vqb_bi
 
 /* As vqb_requests_submit says. *end gets the sector behind the last one of an op that has some. */
 int32_t request_check(const struct vqb_requests *rq, const struct vqb_bio *bio, uint64_t *end);
+
+/* There is no room, and there was some before; there is some again, or it does not matter. */
+void request_full_begin(struct vqb_requests *rq);
+void request_full_end(struct vqb_requests *rq);
+
+/* While there is none (full.on), a bio is about to come. */
+static inline int request_full_asks(const struct vqb_requests *rq)
+{
+	return !rq->waiting && (!rq->flying || rq->order - rq->full.seen >= rq->full.pause);
+}
+
+/* And nothing waits: is there room again? Not to be asked for every bio. */
+void request_full_look(struct vqb_requests *rq);
+
+/* While some are timed (full.left): a request is back; all that have come back with it are. */
+void request_full_back(struct vqb_requests *rq);
+void request_full_mark(struct vqb_requests *rq);
 
 #endif

@@ -347,6 +347,8 @@ int32_t vqb_requests_next(struct vqb_requests *rq, struct vqb_request *r, struct
 	if (!bio)
 		return VQB_E_AGAIN;
 	if (rq->merging) {
+		if (VQB_UNLIKELY(rq->full.left))
+			request_full_mark(rq);
 		if (bio == rq->fresh)
 			look_around(rq);
 		bio = front_of_chain(bio);

@@ -82,6 +82,12 @@ static void try_limits(struct feed *f, uint32_t segments, struct vqb_limits *l)
 	some_ranges(f, block, &l->erase);
 }
 
+uint64_t feed_no_clock(void *context)
+{
+	(void)context;
+	return 0;
+}
+
 void feed_config(struct feed *f, uint32_t segments, struct vqb_limits *limits,
 		 struct vqb_requests_config *config)
 {
@@ -101,6 +107,7 @@ void feed_config(struct feed *f, uint32_t segments, struct vqb_limits *limits,
 		config->features |= VQB_FEATURE(VQB_BLK_F_RO);
 	config->capacity = MODEL_DISK_SECTORS - 8 * roll(f, 20);
 	config->limits = limits;
+	config->clock = feed_no_clock;
 }
 
 /* ---- bios ---- */

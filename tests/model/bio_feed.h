@@ -31,6 +31,9 @@ struct feed {
 /* An episode: which kind of bios there are, and what fails. The model is open. */
 void feed_open(struct feed *f, struct model *m);
 
+/* A clock that is none: what MERGE_WHEN_FULL merges then follows from what was called alone. */
+uint64_t feed_no_clock(void *context);
+
 /* Limits with at most `segments`, and all that goes with them. *limits is where config has them. */
 void feed_config(struct feed *f, uint32_t segments, struct vqb_limits *limits,
 		 struct vqb_requests_config *config);

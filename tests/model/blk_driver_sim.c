@@ -573,6 +573,7 @@ void blk_driver_sim_open(struct blk_driver_sim *s, struct run *run)
 	make_ring(s);
 	open_ring(s);
 	memset(&s->config, 0, sizeof(s->config));
+	s->config.clock = feed_no_clock;
 	s->config.depth = one_in(s, 3) ? s->raw.size : 1 + roll(s, s->raw.size);
 	configure(s);
 	same(s->run, vqb_blk_driver_init(s->mem, sizeof(s->mem), &s->config, &s->drv), VQB_OK);
