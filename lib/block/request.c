@@ -49,6 +49,8 @@ static void set_config(struct vqb_requests *rq, const struct vqb_requests_config
 
 static void set_path(struct vqb_requests *rq, uint32_t path)
 {
+	if (path != rq->path)
+		rq->misses = rq->spared = 0;
 	rq->path = path;
 	request_full_end(rq);
 }

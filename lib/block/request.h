@@ -17,8 +17,10 @@
 #include "segment.h"
 
 enum {
-	REQUEST_WINDOW = 128, /* most bios that are looked at together */
-	REQUEST_PAUSE = 32    /* from one look for room to the next */
+	REQUEST_WINDOW = 128,  /* most bios that are looked at together */
+	REQUEST_EVIDENCE = 32, /* of fewer nothing is learnt */
+	REQUEST_MISSES = 4, /* then no more are looked at than that, and 60 times as many spared */
+	REQUEST_PAUSE = 32  /* from one look for room to the next */
 };
 
 /* own.step: of a write with flushes, in this order. */
@@ -46,6 +48,8 @@ struct vqb_requests {
 	uint32_t flying; /* requests */
 	uint32_t order;  /* of the next bio */
 	uint32_t window; /* as long as the last one was, twice, as overlaps come together */
+	uint32_t misses; /* windows in a row that showed nothing */
+	uint32_t spared; /* bios that are not looked at because of that */
 	uint32_t path, flags;
 	uint32_t merging;    /* those that wait may share requests */
 	uint32_t write_back; /* a write is durable after a flush */

@@ -593,18 +593,61 @@ static struct model_bio *behind(const struct model_queue *q, const struct model_
 	return several || next->bio.sector == last->bio.sector + model_sectors(last) ? next : NULL;
 }
 
+/* Those that are spared share with whom they were submitted right before or behind. */
+static void make_run(struct model *m, struct model_queue *q)
+{
+	uint32_t n = 1;
+
+	q->wait[0]->window = m->windows;
+	for (; n < q->waits && n < WINDOW; n++) {
+		struct model_bio *last = q->wait[n - 1], *next = q->wait[n];
+
+		if (!can_be_joined(next) || !alike(last, next) ||
+		    next->bio.sector != last->bio.sector + model_sectors(last))
+			break;
+		last->behind = next;
+		next->window = m->windows;
+	}
+	q->spared -= n < q->spared ? n : q->spared;
+	m->runs++;
+}
+
+/*
+ * Windows that show nothing but what was submitted in order spare 1, 3, 7 and then 15 others, and are
+ * shorter then.
+ */
+static void learn(struct model_queue *q, uint32_t n, uint32_t found)
+{
+	if (found) {
+		q->misses = 0;
+	} else if (n >= 32) {
+		q->misses += q->misses < 4;
+		q->spared = WINDOW * ((1u << q->misses) - 1);
+	}
+}
+
 void model_made(struct model *m, uint32_t queue)
 {
 	struct model_queue *q = &m->queue[queue];
+	uint32_t n = 0, found = 0, most = q->misses < 4 ? WINDOW : 32;
 
 	if (!m->apart || q->changed || !q->waits || q->wait[0]->window ||
-	    !may_share(m, q, q->wait[0]))
+	    !can_be_joined(q->wait[0]) || !may_share(m, q, q->wait[0]))
 		return;
 	m->windows++;
-	for (uint32_t i = 0; i < q->waits && i < WINDOW && can_be_joined(q->wait[i]); i++)
+	if (q->spared && !has_several(q, q->wait[0])) {
+		make_run(m, q);
+		return;
+	}
+	for (uint32_t i = 0; i < q->waits && i < most && can_be_joined(q->wait[i]); i++)
 		q->wait[i]->window = m->windows;
-	for (uint32_t i = 0; i < q->waits && q->wait[i]->window == m->windows; i++)
-		q->wait[i]->behind = behind(q, q->wait[i]);
+	for (; n < q->waits && q->wait[n]->window == m->windows; n++) {
+		struct model_bio *b = behind(q, q->wait[n]);
+
+		q->wait[n]->behind = b;
+		found += b && (n + 1 == q->waits || b != q->wait[n + 1]);
+	}
+	learn(q, n, found);
 }
 
 static bool fits(const struct model_queue *q, const struct vqb_request *r, const struct taken *t,

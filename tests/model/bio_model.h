@@ -117,7 +117,8 @@ struct model_queue {
 	bool full;    /* MERGE_WHEN_FULL: has to be shared until nothing waits */
 	struct model_bio *wait[MODEL_BIOS];
 	uint32_t waits, outstanding;
-	uint32_t passed; /* requests sent while the same bio was the oldest */
+	uint32_t misses, spared; /* bios that are not looked at, since looking showed nothing */
+	uint32_t passed;         /* requests sent while the same bio was the oldest */
 	uint32_t disk[MODEL_DISK_UNITS], reference[MODEL_DISK_UNITS];
 	int8_t bad[MODEL_DISK_SECTORS]; /* what a request gets that touches it */
 	uint64_t last_flush;            /* when the latest flush was sent that is done */
@@ -138,8 +139,8 @@ struct model {
 	bool exact;    /* do members of MERGE_WHEN_FULL have to be where they are by `full`? */
 	bool apart;    /* no bio overlaps another one that is out */
 	bool replayed; /* is the reference of use? */
-	uint64_t windows;
-	uint32_t flush_fails; /* one in so many; 0: none */
+	uint64_t windows, runs; /* of bios that were looked at together, or were spared */
+	uint32_t flush_fails;   /* one in so many; 0: none */
 	/* bios that are done, and the request of each */
 	struct model_bio *finished[MODEL_BIOS];
 	uint64_t finished_by[MODEL_BIOS];

@@ -326,6 +326,8 @@ static void configure(struct requests_sim *s, uint32_t q, bool fresh)
 			same(s->run, vqb_requests_set_path(s->rq[q], path), VQB_OK);
 		}
 	}
+	if (fresh || path != mq->path)
+		mq->misses = mq->spared = 0;
 	config.path = path;
 	model_configure(&s->model, q, &config);
 	feed_faults(&s->feed, q);
