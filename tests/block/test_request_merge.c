@@ -503,6 +503,28 @@ static void test_all_that_share_a_request_are_back_with_it(void **state)
 	rb_expect_back(b, bio[2], VQB_OK);
 }
 
+/*
+ * Where 128 bios showed no neighbours, as many are not looked at: of those only such as were submitted
+ * in order share a request.
+ */
+static void test_after_a_window_that_shows_nothing_others_are_spared(void **state)
+{
+	struct rb *b = rb_open(state, VQB_PATH_REQUEST);
+
+	for (unsigned i = 0; i < 128; i++)
+		rb_put(b, VQB_BLK_IN, 100000 + (i ^ 1) * 16, 8);
+	assert_int_equal(rb_send_all(b), 128);
+	for (unsigned i = 0; i < 124; i++)
+		rb_put(b, VQB_BLK_IN, 200000 + (i ^ 1) * 8, 8);
+	for (unsigned i = 0; i < 4; i++)
+		rb_put(b, VQB_BLK_IN, 300000 + i * 8, 8);
+	assert_int_equal(rb_send_all(b), 124 + 1);
+	for (unsigned i = 0; i < 4; i++)
+		rb_put(b, VQB_BLK_IN, 400000 + (i ^ 1) * 8, 8);
+	assert_int_equal(rb_send_all(b), 1);
+	rb_finish(b);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -533,6 +555,7 @@ int main(void)
 		rb_test(test_the_oldest_goes_first_and_takes_its_neighbours_along),
 		rb_test(test_a_window_has_128_bios),
 		rb_test(test_all_that_share_a_request_are_back_with_it),
+		rb_test(test_after_a_window_that_shows_nothing_others_are_spared),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

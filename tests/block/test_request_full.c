@@ -1,0 +1,208 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * From when until when MERGE_WHEN_FULL merges. The device here takes TIME for a request, whatever
+ * its size, and does one after the other, by a clock that the test moves on.
+ */
+#include "request_bench.h"
+
+enum { RING = 8, TIME = 100, LIST = 4 };
+
+static uint64_t ticks;
+
+static uint64_t clock_of_test(void *context)
+{
+	return *(uint64_t *)context;
+}
+
+static struct rb *open_at(void **state, uint64_t at)
+{
+	struct rb *b = rb_plan(state, VQB_PATH_MERGE_WHEN_FULL);
+
+	ticks = at;
+	b->config.clock = clock_of_test;
+	b->config.context = &ticks;
+	rb_start(b);
+	return b;
+}
+
+/* Neighbours, which are no other list's. Answers in how many requests they are sent. */
+static unsigned send_list(struct rb *b)
+{
+	uint64_t sector = b->bios * UINT64_C(16);
+
+	for (unsigned i = 0; i < LIST; i++)
+		rb_put(b, VQB_BLK_IN, sector + i * 8, 8);
+	return rb_send_all(b);
+}
+
+/* A ring of requests and a bio for which there is no room. */
+static void fill(struct rb *b)
+{
+	for (unsigned i = 0; i < RING / LIST; i++)
+		assert_int_equal(send_list(b), LIST);
+	rb_put(b, VQB_BLK_IN, 100000, 8);
+	vqb_requests_full(b->rq);
+}
+
+static void serve_one(struct rb *b, unsigned k)
+{
+	ticks += TIME;
+	rb_done(b, k, VQB_OK);
+	rb_send_all(b);
+}
+
+/* All that is out comes back, one by one. */
+static void serve(struct rb *b)
+{
+	for (unsigned k = 0; k < b->sends; k++)
+		if (!b->sent[k].back)
+			serve_one(b, k);
+}
+
+/* A list comes for each request that comes back: after a ring of these it is behind by 25 bios. */
+static void overload(struct rb *b)
+{
+	unsigned first = b->sends;
+
+	fill(b);
+	for (unsigned k = 0; k < RING; k++) {
+		serve_one(b, first + k);
+		assert_int_equal(send_list(b), 1);
+	}
+}
+
+/* Lists arrive every so often, and find the ring empty. How many of `n` are shared, at first. */
+static unsigned shared_lists(struct rb *b, unsigned n, uint64_t every)
+{
+	unsigned shared = 0;
+
+	for (unsigned i = 0; i < n; i++) {
+		uint64_t next = ticks + every;
+
+		shared += send_list(b) == 1;
+		serve(b);
+		ticks = ticks > next ? ticks : next;
+		if (shared != i + 1)
+			break;
+	}
+	return shared;
+}
+
+static void test_each_goes_alone_while_there_is_room(void **state)
+{
+	struct rb *b = open_at(state, 1);
+
+	for (unsigned i = 0; i < 3; i++) {
+		assert_int_equal(send_list(b), LIST);
+		serve(b);
+	}
+	rb_finish(b);
+}
+
+/* Twice what it could do if all went alone; yet there is nothing in the ring but one request. */
+static void test_they_share_as_long_as_the_ring_would_be_full_without(void **state)
+{
+	struct rb *b = open_at(state, 1);
+
+	overload(b);
+	serve(b);
+	assert_int_equal(shared_lists(b, 60, LIST * TIME / 2), 60);
+	rb_finish(b);
+}
+
+/*
+ * Behind by 25 bios less the 9 that are served until all is back, and by half of what comes in 20
+ * lists. At half the load that is made good in the time of 14 lists, each of which brings half.
+ */
+static void test_they_go_alone_once_it_had_caught_up(void **state)
+{
+	struct rb *b = open_at(state, 1);
+	unsigned more;
+
+	overload(b);
+	serve(b);
+	assert_int_equal(shared_lists(b, 20, LIST * TIME / 2), 20);
+	more = shared_lists(b, 50, LIST * TIME * 2);
+	assert_in_range(more, 13, 15);
+	assert_int_equal(shared_lists(b, 3, LIST * TIME * 2), 0);
+	rb_finish(b);
+}
+
+/* However long it was too much, and for how long nothing comes. */
+static void test_a_pause_ends_it(void **state)
+{
+	struct rb *b = open_at(state, 1);
+
+	overload(b);
+	serve(b);
+	assert_int_equal(shared_lists(b, 70, 1), 70);
+	ticks += 17 * RING * TIME;
+	assert_int_equal(send_list(b), LIST);
+	rb_finish(b);
+	overload(b);
+	serve(b);
+	assert_int_equal(send_list(b), 1);
+	serve(b);
+	ticks += UINT64_C(1) << 62;
+	assert_int_equal(send_list(b), LIST);
+	rb_finish(b);
+}
+
+static void test_a_burst_that_fits_again_at_once_leaves_nothing_behind(void **state)
+{
+	struct rb *b = open_at(state, 1);
+
+	fill(b);
+	for (unsigned k = 0; k < 3; k++) {
+		ticks += TIME;
+		rb_done(b, k, VQB_OK);
+		rb_send_all(b);
+	}
+	for (unsigned k = 3; k < b->sends; k++)
+		rb_done(b, k, VQB_OK);
+	assert_int_equal(send_list(b), LIST);
+	rb_finish(b);
+}
+
+static void test_without_a_clock_it_ends_when_nothing_waits(void **state)
+{
+	struct rb *b = open_at(state, 0);
+
+	fill(b);
+	rb_put(b, VQB_BLK_IN, 100008, 8);
+	rb_done(b, 0, VQB_OK);
+	assert_int_equal(rb_send_all(b), 1);
+	assert_int_equal(send_list(b), LIST);
+	rb_finish(b);
+}
+
+static void test_a_reset_ends_it(void **state)
+{
+	struct rb *b = open_at(state, 1);
+	struct vqb_bio *list = NULL, **tail = &list;
+
+	overload(b);
+	for (unsigned k = 0; k < b->sends; k++)
+		if (!b->sent[k].back)
+			rb_done(b, k, VQB_E_AGAIN);
+	vqb_requests_abandon(b->rq, &tail);
+	*tail = NULL;
+	assert_int_equal(vqb_requests_outstanding(b->rq), 0);
+	assert_int_equal(send_list(b), LIST);
+	rb_finish(b);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		rb_test(test_each_goes_alone_while_there_is_room),
+		rb_test(test_they_share_as_long_as_the_ring_would_be_full_without),
+		rb_test(test_they_go_alone_once_it_had_caught_up),
+		rb_test(test_a_pause_ends_it),
+		rb_test(test_a_burst_that_fits_again_at_once_leaves_nothing_behind),
+		rb_test(test_without_a_clock_it_ends_when_nothing_waits),
+		rb_test(test_a_reset_ends_it),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
