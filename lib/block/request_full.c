@@ -63,7 +63,10 @@ void request_full_begin(struct vqb_requests *rq)
 	}
 	f->pause = REQUEST_PAUSE;
 	if (bios > rq->flying && f->lap) {
-		f->behind = ((int64_t)rq->outstanding - f->room) * (int64_t)f->lap;
+		bios = rq->outstanding - f->room;
+		if (bios > MOST_LAPS * f->room)
+			bios = MOST_LAPS * f->room;
+		f->behind = bios * (int64_t)f->lap;
 		return;
 	}
 	f->behind = rq->waiting;
