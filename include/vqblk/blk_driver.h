@@ -65,16 +65,16 @@ struct vqb_blk_driver_config {
 	struct vqb_dma area;
 	uint64_t features;                   /* as negotiated */
 	const struct vqb_blk_limits *limits; /* from vqb_blk_limits_read; copied */
-	/* Limits of segments, as vqb_limits_of_blk has them, with changes of yours; NULL: none. */
+	/* Copied: the above as vqb_limits_of_blk has them, changed by you. NULL: not changed. */
 	const struct vqb_limits *mapping;
 	uint32_t path;  /* enum vqb_path; 0: merge when full */
 	uint32_t flags; /* enum vqb_requests_flag */
 	uint32_t
-		ranges; /* most of a DISCARD and its like; 0: there are none, whatever the device has */
+		ranges; /* most of a DISCARD and its like; 0: no such ops, whatever the device has */
 	uint32_t zero;
-	uint64_t (*clock)(
-		void *context); /* as in vqb_requests_config; NULL: the machine's counter */
-	void *context;          /* for it */
+	/* As in vqb_requests_config. NULL: the machine's counter. */
+	uint64_t (*clock)(void *context);
+	void *context;
 };
 
 /*
@@ -152,8 +152,9 @@ VQB_API uint32_t vqb_blk_reap(struct vqb_blk_driver *drv, struct vqb_bio **done)
 
 /*
  * Takes back a bio, if it is in time. VQB_OK: this is its completion, with status
- * VQB_E_CANCELLED: nothing of it was sent, or ever will be. VQB_E_LATE: something was sent, or the
- * bio is done already; reap tells. VQB_E_INVALID: it is IDLE, or not of this driver. Cost: constant.
+ * VQB_E_CANCELLED: nothing of it was sent, or ever will be. VQB_E_LATE: something was sent; reap
+ * tells. VQB_E_INVALID: it is IDLE, as one that was handed back already, or not of this driver.
+ * Cost: constant.
  */
 VQB_API int32_t vqb_blk_cancel(struct vqb_blk_driver *drv, struct vqb_bio *bio);
 

@@ -18,8 +18,10 @@
  *   BIO              never: every bio has requests of its own.
  *   REQUEST          whenever they wait at the same time, be it because they were submitted as a
  *                    list (which a plug collects) or because there was no room.
- *   MERGE_WHEN_FULL  only those that had to wait for room. As long as there is some, every bio
- *                    goes out at once and alone; when there is none, waiting is not wasted.
+ *   MERGE_WHEN_FULL  only while there is no room. As long as there is some, every bio goes out at
+ *                    once and alone; when there is none, those that wait share requests. That
+ *                    makes room, so it goes on until there would be some had nothing been merged:
+ *                    the machine's counter tells (port.h; one look for 32 bios, while it is full).
  *
  * Bios share a request if they are neighbours on the disk, or ranges to be discarded of which the
  * device takes several at once; if operation, flags and priority are alike; and if all of them
@@ -73,7 +75,8 @@ struct vqb_plug {
 
 /*
  * Puts a bio into the plug, for a queue of any kind, whose address is not NULL. It is not checked
- * before it is submitted. VQB_OK. VQB_E_BUSY: it is not IDLE. VQB_E_INVALID: no queue. Cost: constant.
+ * before it is submitted.
+ * VQB_OK. VQB_E_BUSY: it is not IDLE. VQB_E_INVALID: no queue. Cost: constant.
  */
 VQB_API int32_t vqb_plug_add(struct vqb_plug *plug, void *queue, struct vqb_bio *bio);
 
@@ -106,12 +109,11 @@ struct vqb_requests_config {
 	uint32_t struct_size; /* sizeof(struct vqb_requests_config) */
 	uint32_t path;        /* enum vqb_path */
 	uint32_t flags;       /* enum vqb_requests_flag */
-	uint32_t
-		max_ranges; /* that a request can carry, whatever limits say; 0: no range operations */
-	uint64_t features; /* as negotiated; RO, FLUSH and LIFETIME matter */
-	uint64_t capacity; /* sectors */
-	const struct vqb_limits
-		*limits; /* copied; those of DISCARD and its like say what there is */
+	uint32_t max_ranges;  /* that a request can carry, whatever limits say; 0: no such ops */
+	uint64_t features;    /* as negotiated; RO, FLUSH and LIFETIME matter */
+	uint64_t capacity;    /* sectors */
+	/* Copied. Those of DISCARD and its like say what there is. */
+	const struct vqb_limits *limits;
 	/*
 	 * MERGE_WHEN_FULL: a clock that does not run backwards, in any unit that is fine compared
 	 * to a request; read while there is no room, once for some bios. NULL: the machine's
@@ -145,8 +147,8 @@ VQB_API int32_t vqb_requests_init(void *mem, size_t bytes, const struct vqb_requ
  * VQB_E_UNSUPP: this device does not do that: an op that was not negotiated or is not known, a
  *   write of any kind where RO was. A FLUSH without FLUSH: what is done is durable there.
  * VQB_E_INVALID: IN and OUT: no data, not whole blocks, or past capacity. DISCARD and its like:
- *   the same of `sectors`, or there is data. FLUSH: data. GET_ID, GET_LIFETIME: not 20 or 6 bytes. A
- *   bad segment; a flag that the op doesn't have; `zero`.
+ *   the same of `sectors`, or there is data. FLUSH: data. GET_ID, GET_LIFETIME: not 20 or 6
+ *   bytes. A bad segment; a flag that the op doesn't have; `zero`.
  * VQB_E_TOOBIG: a block of it can't be sent under these limits (vqb_map_next).
  * VQB_E_BUSY: the bio is the library's already.
  * On failure nothing has changed but `status`, which says the same (of a BUSY one, nothing).
@@ -223,8 +225,9 @@ VQB_API uint32_t vqb_requests_outstanding(const struct vqb_requests *rq);
 VQB_API int32_t vqb_requests_set_path(struct vqb_requests *rq, uint32_t path);
 
 /*
- * Other limits, features or capacity: as init takes them, path and clock aside, which stay. What waits was
- * checked against the old ones: a bio that can't be sent any more is handed back with an error.
+ * Other limits, features or capacity: as init takes them, path and clock aside, which stay. What
+ * waits was checked against the old ones: a bio that can't be sent any more is handed back with an
+ * error.
  * VQB_OK or VQB_E_INVALID: nothing has changed.
  */
 VQB_API int32_t vqb_requests_configure(struct vqb_requests *rq,

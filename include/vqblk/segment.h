@@ -240,13 +240,14 @@ VQB_API int32_t vqb_map_next(struct vqb_mapper *m, struct vqb_segment *out, uint
 
 /*
  * Makes a mapped request longer by all of a list, or not at all: as if the walk that mapped it had
- * gone on. It begins at `sector`, and is out[0] to out[*n - 1], *bytes long, whole blocks, not empty;
- * `room` is all that `out` has room for. Neighbours in memory become one segment here, too.
+ * gone on. It begins at `sector`, and is out[0] to out[*n - 1], *bytes long, whole blocks, not
+ * empty; `room` is all that `out` has room for. Neighbours in memory become one segment here, too.
  *
  * VQB_OK: *n and *bytes are those of the longer one.
  * VQB_E_TOOBIG: the whole is not within limits, or has a gap, or the list no whole blocks.
- * VQB_E_INVALID: NULL; an empty list or request; a bad vector, as vqb_map_next. On failure *n, *bytes
- * and the request are what they were; what is in `out` behind it may not be. Cost: as vqb_map_next.
+ * VQB_E_INVALID: NULL; an empty list or request; a bad vector, as vqb_map_next. On failure *n,
+ * *bytes and the request are what they were; what is in `out` behind it may not be.
+ * Cost: as vqb_map_next.
  */
 VQB_API int32_t vqb_map_append(const struct vqb_limits *limits, uint64_t sector,
 			       const struct vqb_segment *vec, uint32_t nvec,
@@ -255,8 +256,8 @@ VQB_API int32_t vqb_map_append(const struct vqb_limits *limits, uint64_t sector,
 
 /*
  * How many sectors of `sectors`, from `sector` on, one range may take: all of them, or as many as
- * `range` (one of the limits') allows, in whole blocks, to a multiple of its alignment if there is one.
- * Not 0, unless `sectors` is.
+ * `range` (one of the limits') allows, in whole blocks, to a multiple of its alignment if there is
+ * one. Not 0, unless `sectors` is.
  */
 VQB_API uint32_t vqb_limits_range(const struct vqb_limits *limits,
 				  const struct vqb_range_limits *range, uint64_t sector,
