@@ -5,12 +5,12 @@
  *
  * It begins when the ring is full. If it ended as soon as nothing waits, then merging would end
  * itself: fewer requests leave room, so the next bios go alone, until the ring is full again. Under
- * more load than the device can take apart it would be busy at all times with as many requests as it
- * can serve, merged just so far as needed, and each of them would wait for a whole ring of others.
+ * more load than the device can take apart it would always be busy with as many requests as it can
+ * serve, merged just so far as needed, and each of them would wait for a whole ring of others.
  *
- * So the ring counts as full as long as it would be, had nothing been merged. How fast the device is
- * with requests that share nothing is measured when the ring has filled up, as these come back: the
- * lap is the ticks in which `timed` of them do. From then on each bio that is submitted costs its
+ * So the ring counts as full as long as it would be, had nothing been merged. How fast the device
+ * is with requests that share nothing is measured when the ring has filled up, as these come back:
+ * the lap is the ticks in which `timed` of them do. From then on each bio that is submitted costs its
  * part of a lap, time pays for it, and what is owed beyond a full ring is how far behind the device
  * would be. What comes back first is not timed, unless it is all there is: a device that does many
  * at a time may have been anywhere in its work when the ring was full.
