@@ -18,19 +18,21 @@ static const struct {
 	part_run run;
 } parts[] = {
 	{ "plug", plug_part },   { "merge", merge_part }, { "irq", irq_part },
-	{ "paths", paths_part }, { "batch", batch_part },
+	{ "paths", paths_part }, { "batch", batch_part }, { "mwf", mwf_part },
 };
 
 enum { PARTS = sizeof(parts) / sizeof(parts[0]), ROUNDS = 15, CLAIM_ROUNDS = 41, MAX_ROUNDS = 101 };
 
 static const char usage[] =
-	"bench-seeds [PART]            the tables, or one of them: plug, merge, irq, paths, batch\n"
+	"bench-seeds [PART]            the tables, or one of them: plug, merge, irq, paths, batch,\n"
+	"                              mwf\n"
 	"bench-seeds [PART] --claims   a line for each goal\n"
 	"     [--rounds ROUNDS]        over so many (15, for goals 41)\n"
 	"     [--dir DIR]              where a real file goes ($TMPDIR, or /tmp)\n"
 	"     [--memory DIR]           where one in memory goes (/dev/shm)\n"
 	"     [--megabytes SIZE]       of a file (256)\n"
-	"     [--only TEXT]            only rows whose name has it (not plug)\n"
+	"     [--only TEXT]            only rows whose name has it (not plug); of mwf, at each load\n"
+	"bench-seeds mwf --svg FILE    draws a part of it with gnuplot\n"
 	"bench-seeds plug --count REQUESTS\n"
 	"     only runs so many, without plug and then with, and says what system calls the backend\n"
 	"     has counted: to be checked with strace -f -c -e trace=io_uring_enter\n"
@@ -45,6 +47,7 @@ static void read_options(int argc, char **argv, struct part_options *o)
 						 { "megabytes", required_argument, NULL, 's' },
 						 { "only", required_argument, NULL, 'o' },
 						 { "count", required_argument, NULL, 'n' },
+						 { "svg", required_argument, NULL, 'v' },
 						 { "help", no_argument, NULL, 'h' },
 						 { NULL, 0, NULL, 0 } };
 	int option;
@@ -66,6 +69,8 @@ static void read_options(int argc, char **argv, struct part_options *o)
 			o->only = optarg;
 		else if (option == 'n')
 			o->count = (uint32_t)strtoul(optarg, NULL, 10);
+		else if (option == 'v')
+			o->svg = optarg;
 		else if (option == 'h')
 			exit(fputs(usage, stdout) < 0);
 		else

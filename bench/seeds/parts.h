@@ -14,6 +14,7 @@ struct part_options {
 	const char *memory; /* for those that are to lie in memory: a tmpfs */
 	uint32_t megabytes; /* of a file */
 	const char *only;   /* of a table, the rows whose name has this in it; NULL: all */
+	const char *svg;    /* draw into this file instead; NULL: don't */
 };
 
 typedef void (*part_run)(const struct part_options *options);
@@ -21,6 +22,7 @@ typedef void (*part_run)(const struct part_options *options);
 void batch_part(const struct part_options *options);
 void irq_part(const struct part_options *options);
 void merge_part(const struct part_options *options);
+void mwf_part(const struct part_options *options);
 void paths_part(const struct part_options *options);
 void plug_part(const struct part_options *options);
 
