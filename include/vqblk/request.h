@@ -28,7 +28,8 @@
  * are within limits, which are measured from the request's own beginning and cut no bio to fit.
  * Never with FUA, PREFLUSH or NOMERGE, and never across such a bio or a FLUSH. Those that wait are
  * looked at in windows of up to 128 in which no two overlap: so no order among overlapping ones is
- * changed, however the neighbours are gathered.
+ * changed, however the neighbours are gathered. Where four windows in a row had none to show, 15
+ * bios of 16 go by with a look at the next one only, since looking costs as much as all the rest.
  *
  * If a shared request fails, each of its bios is sent once more, alone, before all others: so each
  * has its own status, as if it had never shared anything.
