@@ -224,6 +224,36 @@ static void test_limits_may_change_within_what_there_is_room_for(void **state)
 	assert_int_equal(vqb_blk_submit(g->drv, guest_bio(g, 4, VQB_BLK_IN, 511, 1, 512)), VQB_OK);
 }
 
+/* Path, ranges and depth are init's. */
+static void test_nothing_else_changes_with_the_limits(void **state)
+{
+	struct guest *g = guest_plan(state, 64);
+	struct vqb_bio *range = &g->bio[8];
+	struct seen s;
+
+	guest_allow_ranges(g, RANGES, 100);
+	g->config.path = VQB_PATH_BIO;
+	assert_int_equal(guest_init(g), VQB_OK);
+	g->config.path = VQB_PATH_REQUEST;
+	g->config.ranges = 0;
+	g->config.depth = 1;
+	assert_int_equal(vqb_blk_driver_configure(g->drv, &g->config), VQB_OK);
+	guest_bio(g, 0, VQB_BLK_IN, 0, 1, 512)->next = guest_bio(g, 1, VQB_BLK_IN, 1, 1, 512);
+	assert_int_equal(vqb_blk_submit_list(g->drv, &g->bio[0], NULL), VQB_OK);
+	assert_int_equal(vqb_blk_in_flight(g->drv), 2);
+	g->config.ranges = RANGES + 4;
+	g->limits.discard_ranges = RANGES + 4;
+	assert_int_equal(vqb_blk_driver_configure(g->drv, &g->config), VQB_OK);
+	guest_bio(g, 8, VQB_BLK_DISCARD, 0, 0, 0);
+	range->sectors = 800;
+	assert_int_equal(vqb_blk_submit(g->drv, range), VQB_OK);
+	vqb_blk_publish(g->drv);
+	g->config.depth = DEPTH; /* by which the bench finds its way */
+	for (unsigned i = 0; i < 3; i++)
+		s = guest_see(g);
+	assert_int_equal(guest_bytes(g, &s), 16 * RANGES);
+}
+
 static void test_what_is_not_a_bio_is_refused(void **state)
 {
 	struct guest *g = guest_open(state, 16);
@@ -599,6 +629,7 @@ int main(void)
 		guest_test(test_flush_is_sent_only_where_it_was_negotiated),
 		guest_test(test_segments_stay_within_the_limits),
 		guest_test(test_limits_may_change_within_what_there_is_room_for),
+		guest_test(test_nothing_else_changes_with_the_limits),
 		guest_test(test_what_is_not_a_bio_is_refused),
 		guest_test(test_without_room_a_bio_waits),
 		guest_test(test_what_can_never_be_sent_does_not_wait),
