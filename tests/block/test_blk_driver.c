@@ -338,7 +338,9 @@ static void test_what_can_never_be_sent_does_not_wait(void **state)
 	assert_int_equal(guest_drain(g), 1);
 }
 
-/* The same of one behind others: it comes back when it is its turn, and who is behind it goes on. */
+/*
+ * The same of one behind others: it comes back when it is its turn, and who is behind it goes on.
+ */
 static void test_what_turns_out_too_big_later_is_handed_back(void **state)
 {
 	struct guest *g = guest_open(state, 4);

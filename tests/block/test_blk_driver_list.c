@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A list that is submitted together: what can't be prepared comes back on a list, the rest goes as if
- * it alone had been submitted, and the device is told once.
+ * A list that is submitted together: what can't be prepared comes back on a list, the rest goes as
+ * if it alone had been submitted, and the device is told once.
  */
 #include "blk_driver_bench.h"
 

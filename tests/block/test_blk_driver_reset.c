@@ -179,8 +179,8 @@ static void test_cancel_on_a_ring(void **state)
 /* ---- recovery ---- */
 
 /*
- * The whole of it: the device breaks, is reset, and everything that was not done is submitted again,
- * in its order, as one list; then each bio has been done, once.
+ * The whole of it: the device breaks, is reset, and everything that was not done is submitted
+ * again, in its order, as one list; then each bio has been done, once.
  */
 static void recover(struct guest *g)
 {

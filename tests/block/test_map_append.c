@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Going on with a request that was mapped comes to what mapping all at once comes to, or to nothing.
+ * Going on with a request that was mapped comes to what mapping all at once comes to, or to
+ * nothing.
  */
 #include <stdlib.h>
 #include <string.h>

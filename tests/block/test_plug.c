@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A plug: bios for any number of queues, taken out queue by queue, in the order in which they came. */
+/*
+ * A plug: bios for any number of queues, taken out queue by queue, in the order in which they
+ * came.
+ */
 #include <string.h>
 
 #include <vqblk/request.h>
@@ -155,7 +158,10 @@ static void test_what_is_not_in_it_is_too_late(void **state)
 	assert_int_equal(bio[0].state, VQB_BIO_PLUGGED);
 }
 
-/* What is taken from a plug is submitted as it is: plugged bios are accepted, and refused, as others. */
+/*
+ * What is taken from a plug is submitted as it is: plugged bios are accepted, and refused, as
+ * others.
+ */
 static void test_a_list_from_a_plug_is_submitted(void **state)
 {
 	static const struct vqb_segment seg = { 0x1000, 512, 0 };

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A write with flushes around it: as many steps as the cache asks for, one after the other, each only
- * when the one before it is back, and before everything else that waits.
+ * A write with flushes around it: as many steps as the cache asks for, one after the other, each
+ * only when the one before it is back, and before everything else that waits.
  */
 #include "request_bench.h"
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Bios that share a request: neighbours, at either end, within limits, and with nothing between them
- * that forbids it. (That a shared request's table is what mapping makes of all its data is checked of
- * each one: request_bench.h.)
+ * Bios that share a request: neighbours, at either end, within limits, and with nothing between
+ * them that forbids it. (That a shared request's table is what mapping makes of all its data is
+ * checked of each one: request_bench.h.)
  */
 #include "request_bench.h"
 
@@ -504,8 +504,8 @@ static void test_all_that_share_a_request_are_back_with_it(void **state)
 }
 
 /*
- * Where 128 bios showed no neighbours, as many are not looked at: of those only such as were submitted
- * in order share a request.
+ * Where 128 bios showed no neighbours, as many are not looked at: of those only such as were
+ * submitted in order share a request.
  */
 static void test_after_a_window_that_shows_nothing_others_are_spared(void **state)
 {

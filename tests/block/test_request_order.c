@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * First come, first served: nothing passes what waits, be it small, on every path; and what is large
- * gets its turn.
+ * First come, first served: nothing passes what waits, be it small, on every path; and what is
+ * large gets its turn.
  */
 #include "request_bench.h"
 
@@ -61,8 +61,8 @@ static void test_a_long_one_is_sent_whole_before_the_next(void **state)
 }
 
 /*
- * New ones arrive for ever, each a neighbour of the one before it: the flush, the long write and the
- * read that are in the middle of them are sent when it is their turn.
+ * New ones arrive for ever, each a neighbour of the one before it: the flush, the long write and
+ * the read that are in the middle of them are sent when it is their turn.
  */
 static void test_nothing_starves_behind_what_could_be_joined(void **state)
 {

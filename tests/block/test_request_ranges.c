@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Discards, writes of zeroes and secure erases: ranges instead of data, cut at their own limits, and
- * several of them in a request where the device takes several.
+ * Discards, writes of zeroes and secure erases: ranges instead of data, cut at their own limits,
+ * and several of them in a request where the device takes several.
  */
 #include "request_bench.h"
 

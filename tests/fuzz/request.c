@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Fuzzes the guest half of block: bios through plugs, lists and a blk driver onto a ring, whose device
- * is played here, by the rules or against them.
+ * Fuzzes the guest half of block: bios through plugs, lists and a blk driver onto a ring, whose
+ * device is played here, by the rules or against them.
  *
- * Whatever the device does, each bio that was accepted is handed back once, and what the driver counts
- * agrees with what is out. Until the device breaks a rule, more holds: each request that it finds is
- * within limits; each byte of it is one of a bio that is out, at its place on the disk; a bio that is
- * done well was carried out in full; and if the device serves on, everything comes back.
+ * Whatever the device does, each bio that was accepted is handed back once, and what the driver
+ * counts agrees with what is out. Until the device breaks a rule, more holds: each request that it
+ * finds is within limits; each byte of it is one of a bio that is out, at its place on the disk; a
+ * bio that is done well was carried out in full; and if the device serves on, everything comes
+ * back.
  */
 #include "fuzz.h"
 
@@ -446,8 +447,8 @@ static struct bio *owner_of(struct run *r, const struct request *q, uint64_t add
 }
 
 /*
- * Goes through the bytes of a read or write: each is where it belongs on the disk. What was carried out
- * well counts for its bio.
+ * Goes through the bytes of a read or write: each is where it belongs on the disk. What was
+ * carried out well counts for its bio.
  */
 static uint64_t walk_data(struct run *r, const struct request *q, bool well)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * request_bench.h: a list of bios that wait, and no device: the test takes the requests that are made
- * and says what came of them. Bios and buffers are the bench's.
+ * request_bench.h: a list of bios that wait, and no device: the test takes the requests that are
+ * made and says what came of them. Bios and buffers are the bench's.
  *
  *   struct rb *b = rb_open(state, VQB_PATH_REQUEST);
  *
@@ -12,8 +12,9 @@
  *   rb_done(b, 0, VQB_OK);
  *
  * rb_open is rb_plan, which fills in the configuration for a test to change, and rb_start. Each
- * request is checked as it is made: it is the same if asked for again, its table is within limits and
- * what the mapper has of its bios' data, and nothing is written behind the room that was given.
+ * request is checked as it is made: it is the same if asked for again, its table is within limits
+ * and what the mapper has of its bios' data, and nothing is written behind the room that was
+ * given.
  */
 #ifndef TESTS_REQUEST_BENCH_H
 #define TESTS_REQUEST_BENCH_H
@@ -228,8 +229,8 @@ static inline uint32_t rb_copy_rest(const struct vqb_bio *bio, uint64_t skip,
 }
 
 /*
- * A request that is shared has the table that its bios' buffers, one after the other, map to. Of the
- * first one a part may have gone before.
+ * A request that is shared has the table that its bios' buffers, one after the other, map to. Of
+ * the first one a part may have gone before.
  */
 static inline void rb_check_shared(const struct rb *b, const struct vqb_request *r,
 				   const struct vqb_segment *table)
