@@ -123,8 +123,8 @@ VQB_API int32_t vqb_blk_submit(struct vqb_blk_driver *drv, struct vqb_bio *bio);
 
 /*
  * Submits a list of bios in order, as one batch: with the path REQUEST they share requests. What
- * is refused comes back in *refused (unless NULL), in order, each with its `status`; all others are
- * as if they alone had been submitted.
+ * is refused comes back in *refused (unless NULL), each with its `status`: in order what is wrong,
+ * then what this ring can't take. All others are as if they alone had been submitted.
  *
  * VQB_OK: none was refused. Else the status of the first that was. VQB_E_BUSY: a bio is the
  * library's already, where the list ends, since its `next` is in use; what came before was

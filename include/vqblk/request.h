@@ -12,8 +12,9 @@
  *   }
  *   when a request is back: vqb_requests_done(rq, r.bio, r.bios, status, &tail);
  *
- * First come, first served: while anything waits, everything waits, and the oldest goes first.
- * What it shares a request with goes along. How bios come to share requests is a matter of path:
+ * First come, first served: while anything waits, everything waits, and the oldest goes first. What
+ * it shares a request with goes along, or, if that is more than one request, before it as far as it
+ * lies before it on the disk. How bios come to share requests is a matter of path:
  *
  *   BIO              never: every bio has requests of its own.
  *   REQUEST          whenever they wait at the same time, be it because they were submitted as a
@@ -227,8 +228,8 @@ VQB_API int32_t vqb_requests_set_path(struct vqb_requests *rq, uint32_t path);
 
 /*
  * Other limits, features or capacity: as init takes them, path and clock aside, which stay. What
- * waits was checked against the old ones: a bio that can't be sent any more is handed back with an
- * error.
+ * waits was checked against the old ones, and is not looked at again: what can't be cut to the new
+ * limits is handed back with an error, of all else the device has the last word.
  * VQB_OK or VQB_E_INVALID: nothing has changed.
  */
 VQB_API int32_t vqb_requests_configure(struct vqb_requests *rq,

@@ -233,9 +233,19 @@ void vqb_requests_sent(struct vqb_requests *rq, const struct vqb_request *r)
 	bio->state = VQB_BIO_SENT;
 }
 
+/* The oldest was looked at with nobody else, and could not go: it may have neighbours by then. */
+static void look_again(struct vqb_requests *rq)
+{
+	struct vqb_bio *bio = rq->first;
+
+	if (bio && rq->fresh == bio->next && !bio->own.before && !bio->own.after)
+		rq->fresh = bio;
+}
+
 void vqb_requests_full(struct vqb_requests *rq)
 {
 	rq->counters.full++;
+	look_again(rq);
 	if (rq->path == VQB_PATH_MERGE_WHEN_FULL && rq->waiting && !rq->full.on)
 		request_full_begin(rq);
 }

@@ -163,6 +163,25 @@ static void test_full_changes_no_request_of_the_fixed_paths(void **state)
 	}
 }
 
+static void test_who_found_no_room_alone_goes_with_those_that_came_since(void **state)
+{
+	for (uint32_t path = VQB_PATH_MERGE_WHEN_FULL; path <= VQB_PATH_REQUEST; path++) {
+		struct rb *b = rb_open(state, path);
+		struct vqb_segment table[8];
+		struct vqb_request r;
+
+		rb_put(b, VQB_BLK_OUT, 8, 8);
+		for (unsigned i = 0; i < 3; i++) {
+			assert_int_equal(vqb_requests_next(b->rq, &r, table, 8), VQB_OK);
+			vqb_requests_full(b->rq);
+		}
+		rb_put(b, VQB_BLK_OUT, 16, 8);
+		rb_put(b, VQB_BLK_OUT, 0, 8);
+		assert_int_equal(rb_send_all(b), path == VQB_PATH_BIO ? 3 : 1);
+		rb_finish(b);
+	}
+}
+
 static void test_a_sorted_list_is_as_it_was_submitted(void **state)
 {
 	static const unsigned turn[] = { 3, 0, 4, 1, 2, 7, 6, 5 };
@@ -196,6 +215,7 @@ int main(void)
 		rb_test(test_only_neighbours_go_before_the_oldest),
 		rb_test(test_second_tries_go_first),
 		rb_test(test_full_changes_no_request_of_the_fixed_paths),
+		rb_test(test_who_found_no_room_alone_goes_with_those_that_came_since),
 		rb_test(test_a_sorted_list_is_as_it_was_submitted),
 	};
 

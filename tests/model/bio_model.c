@@ -650,6 +650,19 @@ void model_made(struct model *m, uint32_t queue)
 	learn(q, n, found);
 }
 
+void model_full(struct model *m, uint32_t queue)
+{
+	struct model_queue *q = &m->queue[queue];
+	struct model_bio *oldest = q->wait[0];
+
+	q->full = true;
+	/* Who was looked at with nobody else is looked at again, with those that came since. */
+	if (q->waits && (q->waits == 1 || !q->wait[1]->window) && can_be_joined(oldest)) {
+		oldest->window = 0;
+		oldest->behind = NULL;
+	}
+}
+
 static bool fits(const struct model_queue *q, const struct vqb_request *r, const struct taken *t,
 		 const struct model_bio *next)
 {

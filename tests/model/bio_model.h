@@ -171,6 +171,9 @@ void model_refused(struct model *m, struct model_bio *b, int32_t status);
  */
 void model_made(struct model *m, uint32_t queue);
 
+/* There was no room for the request that was made. */
+void model_full(struct model *m, uint32_t queue);
+
 /* A request was sent: is it right? Fills in *sent; `bios` 0: it isn't known how many share it. */
 void model_sent(struct model *m, uint32_t queue, const struct vqb_request *r,
 		const struct vqb_segment *table, struct model_request *sent);

@@ -221,7 +221,7 @@ static bool send_one(struct requests_sim *s, uint32_t q)
 	}
 	if (s->outs == s->depth || one_in(s, 20)) {
 		vqb_requests_full(s->rq[q]);
-		s->model.queue[q].full = true;
+		model_full(&s->model, q);
 		s->model.queue[q].count.full++;
 		s->events++;
 		compare(s);
