@@ -631,8 +631,8 @@ void model_made(struct model *m, uint32_t queue)
 	struct model_queue *q = &m->queue[queue];
 	uint32_t n = 0, found = 0, most = q->misses < 4 ? WINDOW : 32;
 
-	if (!m->apart || q->changed || !q->waits || q->wait[0]->window ||
-	    !can_be_joined(q->wait[0]) || !may_share(m, q, q->wait[0]))
+	if (!m->apart || !q->waits || q->wait[0]->window || !can_be_joined(q->wait[0]) ||
+	    !may_share(m, q, q->wait[0]))
 		return;
 	m->windows++;
 	if (q->spared && !has_several(q, q->wait[0])) {

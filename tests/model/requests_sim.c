@@ -204,6 +204,7 @@ static bool send_one(struct requests_sim *s, uint32_t q)
 	memset(&r, 0, sizeof(r));
 	memset(&same_r, 0, sizeof(same_r));
 	status = vqb_requests_next(s->rq[q], &r, table, SIM_ROOM);
+	model_made(&s->model, q);
 	if (status && status != VQB_E_AGAIN) {
 		send_unsendable(s, q, &r, status);
 		return true;
@@ -211,7 +212,6 @@ static bool send_one(struct requests_sim *s, uint32_t q)
 	same(s->run, status, s->model.queue[q].waits ? VQB_OK : VQB_E_AGAIN);
 	if (status)
 		return false;
-	model_made(&s->model, q);
 	holds(s->run, r.n <= SIM_ROOM && table[SIM_ROOM].zero == 0x5a5a5a5a);
 	compare(s);
 	if (one_in(s, 4)) {
