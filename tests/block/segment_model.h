@@ -14,7 +14,7 @@
 
 #include <vqblk/segment.h>
 
-enum { MODEL_UNITS = 4096, MODEL_NEVER = 1 << 30 };
+enum { MODEL_UNITS = 16384, MODEL_NEVER = 1 << 30 };
 
 struct model_list {
 	uint64_t unit; /* bytes */

@@ -16,6 +16,7 @@ void feed_open(struct feed *f, struct model *m)
 {
 	memset(f, 0, sizeof(*f));
 	f->m = m;
+	f->plain = one_in(f, 5);
 	f->mode = roll(f, 5) < 2 ? FEED_OVERLAPS : one_in(f, 4) ? FEED_BOTH : FEED_FAULTS;
 	f->apart = 1 + roll(f, one_in(f, 2) ? 8 : 40);
 	f->strange = one_in(f, 3) ? 4 : 10 + roll(f, 100);
@@ -23,6 +24,14 @@ void feed_open(struct feed *f, struct model *m)
 	f->writes = roll(f, 11);
 	f->ranges = one_in(f, 3) ? roll(f, 11) : roll(f, 3);
 	f->prios = one_in(f, 4) ? 3 : 1;
+	if (f->plain) {
+		m->bios = 40 + roll(f, 40);
+		f->strange = 1000;
+		f->prios = 1;
+		f->ranges = 0;
+	}
+	m->ticking = one_in(f, 3);
+	f->clock.state = random_word(&m->run->random);
 	m->replayed = f->mode != FEED_BOTH;
 	m->apart = f->mode == FEED_FAULTS;
 	if (f->mode != FEED_OVERLAPS && one_in(f, 2))
@@ -82,10 +91,15 @@ static void try_limits(struct feed *f, uint32_t segments, struct vqb_limits *l)
 	some_ranges(f, block, &l->erase);
 }
 
-uint64_t feed_no_clock(void *context)
+uint64_t feed_clock(void *feed)
 {
-	(void)context;
-	return 0;
+	struct feed *f = feed;
+
+	if (!f->m->ticking)
+		return 0;
+	f->ticks += random_word(&f->clock) >> (random_one_in(&f->clock, 30) ? 20 : 44) >>
+		    random_below(&f->clock, 20);
+	return f->ticks;
 }
 
 void feed_config(struct feed *f, uint32_t segments, struct vqb_limits *limits,
@@ -106,8 +120,11 @@ void feed_config(struct feed *f, uint32_t segments, struct vqb_limits *limits,
 	if (one_in(f, 20))
 		config->features |= VQB_FEATURE(VQB_BLK_F_RO);
 	config->capacity = MODEL_DISK_SECTORS - 8 * roll(f, 20);
+	if (!f->plain && one_in(f, 2))
+		config->capacity /= 4;
 	config->limits = limits;
-	config->clock = feed_no_clock;
+	config->clock = feed_clock;
+	config->context = f;
 }
 
 /* ---- bios ---- */
@@ -314,8 +331,11 @@ bool feed_bio(struct feed *f, uint32_t queue, struct model_bio *b)
 	const struct model_queue *q = &f->m->queue[queue];
 	struct vqb_bio *bio = &b->bio;
 	uint32_t sectors = some_size(f, q);
-	bool goes_on = !one_in(f, f->apart);
+	bool goes_on;
 
+	if (one_in(f, 200))
+		f->apart = one_in(f, 2) ? 1 : 1 + roll(f, one_in(f, 2) ? 8 : 40);
+	goes_on = !one_in(f, f->apart);
 	memset(bio, 0, sizeof(*bio));
 	b->units = 0;
 	b->queue = MODEL_NOBODY;

@@ -21,6 +21,9 @@ struct feed {
 	uint32_t writes;  /* of ten reads and writes */
 	uint32_t ranges;  /* of ten bios, besides */
 	uint32_t prios;
+	bool plain; /* reads and writes that just differ in where they are */
+	struct random clock;
+	uint64_t ticks;
 	/* where the last bio of each queue was */
 	struct {
 		uint64_t first, end;
@@ -31,8 +34,11 @@ struct feed {
 /* An episode: which kind of bios there are, and what fails. The model is open. */
 void feed_open(struct feed *f, struct model *m);
 
-/* A clock that is none: what MERGE_WHEN_FULL merges then follows from what was called alone. */
-uint64_t feed_no_clock(void *context);
+/*
+ * The clock of a feed, which in most episodes is none: what MERGE_WHEN_FULL merges then follows
+ * from what was called alone. In others it goes as it likes, but not back (struct model, ticking).
+ */
+uint64_t feed_clock(void *feed);
 
 /* Limits with at most `segments`, and all that goes with them. *limits is where config has them. */
 void feed_config(struct feed *f, uint32_t segments, struct vqb_limits *limits,

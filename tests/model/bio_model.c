@@ -477,8 +477,16 @@ static bool leads_to(const struct model_queue *q, const struct taken *t, const s
 	return true;
 }
 
+/* Then it is not known here when it ends. */
+static bool when_full_by_clock(const struct model *m, const struct model_queue *q)
+{
+	return m->ticking && q->path == VQB_PATH_MERGE_WHEN_FULL;
+}
+
 static bool may_share(const struct model *m, const struct model_queue *q, const struct model_bio *b)
 {
+	if (when_full_by_clock(m, q))
+		return q->once_full;
 	if (q->path == VQB_PATH_MERGE_WHEN_FULL)
 		return m->exact ? q->full : b->waited;
 	return q->path == VQB_PATH_REQUEST;
@@ -613,8 +621,8 @@ static void make_run(struct model *m, struct model_queue *q)
 }
 
 /*
- * Windows that show nothing but what was submitted in order spare 1, 3, 7 and then 15 others, and are
- * shorter then.
+ * Windows that show nothing but what was submitted in order spare 1, 3, 7 and then 15 others, and
+ * are shorter then.
  */
 static void learn(struct model_queue *q, uint32_t n, uint32_t found)
 {
@@ -631,8 +639,8 @@ void model_made(struct model *m, uint32_t queue)
 	struct model_queue *q = &m->queue[queue];
 	uint32_t n = 0, found = 0, most = q->misses < 4 ? WINDOW : 32;
 
-	if (!m->apart || !q->waits || q->wait[0]->window || !can_be_joined(q->wait[0]) ||
-	    !may_share(m, q, q->wait[0]))
+	if (!m->apart || when_full_by_clock(m, q) || !q->waits || q->wait[0]->window ||
+	    !can_be_joined(q->wait[0]) || !may_share(m, q, q->wait[0]))
 		return;
 	m->windows++;
 	if (q->spared && !has_several(q, q->wait[0])) {
@@ -655,7 +663,7 @@ void model_full(struct model *m, uint32_t queue)
 	struct model_queue *q = &m->queue[queue];
 	struct model_bio *oldest = q->wait[0];
 
-	q->full = true;
+	q->full = q->once_full = true;
 	/* Who was looked at with nobody else is looked at again, with those that came since. */
 	if (q->waits && (q->waits == 1 || !q->wait[1]->window) && can_be_joined(oldest)) {
 		oldest->window = 0;

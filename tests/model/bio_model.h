@@ -9,8 +9,8 @@
  * - Whose bytes they are is read off their addresses: a unit of memory belongs to one bio.
  * - The table is what these bios' vectors come to, one behind the other, within all limits and with
  *   the fewest segments, which segment_model.h finds the slow way.
- * - Whoever has waited longest is in it, or comes right behind what is. Nothing in it passes what it
- *   overlaps, or a bio with flush, FUA or NOMERGE.
+ * - Whoever has waited longest is in it, or comes right behind what is. Nothing in it passes what
+ *   it overlaps, or a bio with flush, FUA or NOMERGE.
  * - Whoever is behind it on the disk, was looked at with it, and fits, is in it.
  * - It is carried out on a small disk, in the order of sending. When nothing is out, that disk has
  *   to be as if bios had been carried out one by one in the order of submission.
@@ -33,7 +33,7 @@ enum {
 	MODEL_UNIT = 128, /* bytes: all that vectors and limits are made of */
 	MODEL_SECTOR_UNITS = 4,
 	MODEL_BIO_UNITS = 160,
-	MODEL_DISK_SECTORS = 1024,
+	MODEL_DISK_SECTORS = 4096,
 	MODEL_DISK_UNITS = MODEL_DISK_SECTORS * MODEL_SECTOR_UNITS,
 	MODEL_MEMORY_UNITS = 16384,
 	MODEL_LOG = 512, /* and as many again as a reset submits once more */
@@ -114,7 +114,8 @@ struct model_queue {
 	uint64_t features, capacity;
 	uint32_t path, flags, max_ranges;
 	bool changed; /* limits did, since something is out */
-	bool full;    /* MERGE_WHEN_FULL: has to be shared until nothing waits */
+	bool once_full;
+	bool full; /* MERGE_WHEN_FULL: has to be shared until nothing waits */
 	struct model_bio *wait[MODEL_BIOS];
 	uint32_t waits, outstanding;
 	uint32_t misses, spared; /* bios that are not looked at, since looking showed nothing */
@@ -138,6 +139,7 @@ struct model {
 	uint64_t clock, orders;
 	bool exact;    /* do members of MERGE_WHEN_FULL have to be where they are by `full`? */
 	bool apart;    /* no bio overlaps another one that is out */
+	bool ticking;  /* there is a clock: who may share a request when full is not known here */
 	bool replayed; /* is the reference of use? */
 	uint64_t windows, runs; /* of bios that were looked at together, or were spared */
 	uint32_t flush_fails;   /* one in so many; 0: none */
@@ -165,9 +167,9 @@ void model_submitted(struct model *m, uint32_t queue, struct model_bio *b, int32
 void model_refused(struct model *m, struct model_bio *b, int32_t status);
 
 /*
- * The next request was made. If those that wait may share requests, and the oldest was not looked at
- * yet, it is now, and so are those behind it that may share one. (Only where nothing overlaps: what
- * overlaps may be left for later.)
+ * The next request was made. If those that wait may share requests, and the oldest was not looked
+ * at yet, it is now, and so are those behind it that may share one. (Only where nothing overlaps:
+ * what overlaps may be left for later.)
  */
 void model_made(struct model *m, uint32_t queue);
 
@@ -181,7 +183,7 @@ void model_sent(struct model *m, uint32_t queue, const struct vqb_request *r,
 /* Other limits, of the same block size, while bios are out. */
 void model_change_limits(struct model *m, uint32_t queue, const struct vqb_requests_config *config);
 
-/* There is no next request, under other limits than before: this bio was sent, as what will fail. */
+/* Under other limits than before there is no next request: this bio was sent, and will fail. */
 void model_unsendable(struct model *m, uint32_t queue, struct vqb_bio *bio, int32_t status,
 		      struct model_request *sent);
 

@@ -206,6 +206,7 @@ static void compare_counters(struct blk_driver_sim *s)
 
 	vqb_blk_driver_read_counters(s->drv, &count);
 	s->model.queue[0].count.full = count.full;
+	s->model.queue[0].once_full |= count.full != 0;
 #define COUNTER(name) same(s->run, count.name, s->model.queue[0].count.name)
 	COUNTER(bios);
 	COUNTER(requests);
@@ -573,7 +574,8 @@ void blk_driver_sim_open(struct blk_driver_sim *s, struct run *run)
 	make_ring(s);
 	open_ring(s);
 	memset(&s->config, 0, sizeof(s->config));
-	s->config.clock = feed_no_clock;
+	s->config.clock = feed_clock;
+	s->config.context = &s->feed;
 	s->config.depth = one_in(s, 3) ? s->raw.size : 1 + roll(s, s->raw.size);
 	configure(s);
 	same(s->run, vqb_blk_driver_init(s->mem, sizeof(s->mem), &s->config, &s->drv), VQB_OK);
