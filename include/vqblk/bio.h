@@ -50,7 +50,7 @@ enum vqb_bio_flag {
 
 /* The library's part of a bio. 0 at first; leave it alone. */
 struct vqb_bio_own {
-	void *queue;                    /* that it is plugged for, or belongs to */
+	void *queue;                    /* in whose plug it is, or that it belongs to */
 	struct vqb_bio *prev;           /* on the list of those that wait */
 	struct vqb_bio *before, *after; /* others that wait, and can share a request with it */
 	uint64_t sector, end;           /* of what is still to be sent: from here to there */

@@ -280,7 +280,7 @@ static int32_t accept(struct vqb_blk_driver *drv, struct vqb_bio *bio)
 {
 	int32_t status = vqb_driver_state(drv->ring);
 
-	if (VQB_LIKELY(!status) || bio->state > VQB_BIO_PLUGGED)
+	if (VQB_LIKELY(!status) || request_is_held(bio))
 		return vqb_requests_submit(&drv->rq, bio);
 	bio->state = VQB_BIO_IDLE;
 	bio->status = status;

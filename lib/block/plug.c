@@ -29,6 +29,7 @@ void *vqb_plug_take(struct vqb_plug *plug, struct vqb_bio **list)
 	for (bio = plug->first; bio; bio = bio->next) {
 		if (bio->own.queue == queue) {
 			*taken = bio;
+			bio->own.queue = NULL; /* so it may be submitted now */
 			taken = &bio->next;
 			plug->bios--;
 		} else {

@@ -166,7 +166,7 @@ int32_t vqb_requests_submit(struct vqb_requests *rq, struct vqb_bio *bio)
 	int32_t status, apart;
 	uint64_t end;
 
-	if (bio->state > VQB_BIO_PLUGGED)
+	if (VQB_UNLIKELY(request_is_held(bio)))
 		return VQB_E_BUSY;
 	if (VQB_LIKELY(request_is_plain(rq, bio))) {
 		end = bio->sector + (bio->vec->len >> VQB_SECTOR_SHIFT);

@@ -98,6 +98,13 @@ VQB_TINY int request_is_plain(const struct vqb_requests *rq, const struct vqb_bi
 	       bio->vec->len >> VQB_SECTOR_SHIFT <= rq->capacity - bio->sector;
 }
 
+/* Is it on a list that is the library's or a plug's? Then its `next` is in use, too. */
+VQB_TINY int request_is_held(const struct vqb_bio *bio)
+{
+	return bio->state != VQB_BIO_IDLE &&
+	       (bio->state != VQB_BIO_PLUGGED || bio->own.queue != NULL);
+}
+
 /* As vqb_requests_submit says. *end gets the sector behind the last one of an op that has some. */
 int32_t request_check(const struct vqb_requests *rq, const struct vqb_bio *bio, uint64_t *end);
 

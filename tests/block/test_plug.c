@@ -158,6 +158,40 @@ static void test_what_is_not_in_it_is_too_late(void **state)
 	assert_int_equal(bio[0].state, VQB_BIO_PLUGGED);
 }
 
+/* What is in a plug is linked to others there: it is refused as long as it is, and left alone. */
+static void test_what_is_in_a_plug_is_not_submitted(void **state)
+{
+	static const struct vqb_segment seg = { 0x1000, 512, 0 };
+	_Alignas(64) static uint8_t mem[VQB_REQUESTS_BYTES];
+	struct vqb_limits limits;
+	struct vqb_requests_config config = { .struct_size = sizeof(config),
+					      .capacity = 8,
+					      .limits = &limits };
+	struct vqb_requests *rq;
+	struct vqb_bio *list;
+
+	(void)state;
+	vqb_limits_init(&limits);
+	assert_int_equal(vqb_requests_init(mem, sizeof(mem), &config, &rq), VQB_OK);
+	for (unsigned i = 0; i < 3; i++) {
+		bio[i].vec = &seg;
+		bio[i].nvec = 1;
+	}
+	assert_int_equal(vqb_plug_add(&plug, rq, &bio[0]), VQB_OK);
+	assert_int_equal(vqb_plug_add(&plug, rq, &bio[1]), VQB_OK);
+	bio[0].status = 77;
+	assert_int_equal(vqb_requests_submit(rq, &bio[0]), VQB_E_BUSY);
+	assert_int_equal(bio[0].status, 77);
+	assert_int_equal(bio[0].state, VQB_BIO_PLUGGED);
+	assert_int_equal(vqb_requests_submit(rq, &bio[2]), VQB_OK);
+	assert_ptr_equal(vqb_plug_take(&plug, &list), rq);
+	assert_ptr_equal(list, &bio[0]);
+	assert_ptr_equal(list->next, &bio[1]);
+	assert_null(list->next->next);
+	assert_int_equal(vqb_requests_submit(rq, &bio[0]), VQB_OK);
+	assert_int_equal(vqb_requests_waiting(rq), 2);
+}
+
 /*
  * What is taken from a plug is submitted as it is: plugged bios are accepted, and refused, as
  * others.
@@ -202,6 +236,7 @@ int main(void)
 		cmocka_unit_test_setup(test_one_is_taken_out_wherever_it_is, empty),
 		cmocka_unit_test_setup(test_the_last_one_is_taken_out, empty),
 		cmocka_unit_test_setup(test_what_is_not_in_it_is_too_late, empty),
+		cmocka_unit_test_setup(test_what_is_in_a_plug_is_not_submitted, empty),
 		cmocka_unit_test_setup(test_a_list_from_a_plug_is_submitted, empty),
 	};
 

@@ -508,8 +508,10 @@ static void reset(struct blk_driver_sim *s)
 	same(s->run, vqb_driver_reset(s->ring, &s->ring_config.ring), VQB_OK);
 	open_ring(s);
 	compare(s);
-	for (uint32_t i = 0; i < n; i++)
+	for (uint32_t i = 0; i < n; i++) {
 		again[i]->state = again[i]->bio.state = VQB_BIO_PLUGGED;
+		again[i]->bio.own.queue = NULL; /* as if just taken from a plug */
+	}
 	if (n)
 		submit_list(s, again, n);
 }
