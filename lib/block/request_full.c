@@ -26,6 +26,7 @@ enum {
 	MOST_LAPS = 16,       /* that it may be behind: so it ends soon after the load does */
 	LONGEST = 1 << 22,    /* bios: after that the lap is measured anew */
 	TICKS_SHIFT_MAX = 40, /* a lap of more ticks is none */
+	MOST_ROOM = 1 << 17,  /* requests, or what is behind would be more than it can say */
 };
 
 static uint64_t now(const struct request_full *f)
@@ -56,7 +57,7 @@ void request_full_begin(struct vqb_requests *rq)
 	f->on = 1;
 	f->since = f->seen = rq->order;
 	f->last = now(f);
-	f->room = rq->flying;
+	f->room = rq->flying < MOST_ROOM ? rq->flying : MOST_ROOM;
 	if (!f->last || !f->room) {
 		f->lap = f->pause = 0;
 		return;

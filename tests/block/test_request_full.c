@@ -192,6 +192,41 @@ static void test_a_reset_ends_it(void **state)
 	rb_finish(b);
 }
 
+/* One that is sent in millions of requests, and is slow: numbers are as large as they can get. */
+static void test_millions_of_requests_may_be_out(void **state)
+{
+	const uint32_t room = 1u << 21;
+	struct rb *b = rb_plan(state, VQB_PATH_MERGE_WHEN_FULL);
+	struct vqb_bio *list = NULL, **tail = &list, *bio;
+	struct vqb_request r;
+	uint32_t i;
+
+	ticks = 1;
+	b->config.clock = clock_of_test;
+	b->config.context = &ticks;
+	rb_allow_ranges(b, 1, 1);
+	rb_start(b);
+	bio = rb_bio(b, VQB_BLK_DISCARD, 0, room + 1);
+	assert_int_equal(vqb_requests_submit(b->rq, bio), VQB_OK);
+	for (i = 0; i < room; i++) {
+		assert_int_equal(vqb_requests_next(b->rq, &r, b->sent->table, b->room), VQB_OK);
+		vqb_requests_sent(b->rq, &r);
+	}
+	vqb_requests_full(b->rq);
+	for (i = 0; i < room; i++) {
+		ticks += UINT64_C(1) << 18;
+		vqb_requests_done(b->rq, bio, 1, VQB_OK, &tail);
+	}
+	assert_int_equal(vqb_requests_next(b->rq, &r, b->sent->table, b->room), VQB_OK);
+	vqb_requests_sent(b->rq, &r);
+	vqb_requests_done(b->rq, bio, 1, VQB_OK, &tail);
+	assert_ptr_equal(list, bio);
+	assert_int_equal(bio->status, VQB_OK);
+	ticks += UINT64_C(1) << 39;
+	assert_int_equal(send_list(b), LIST);
+	rb_finish(b);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -202,6 +237,7 @@ int main(void)
 		rb_test(test_a_burst_that_fits_again_at_once_leaves_nothing_behind),
 		rb_test(test_without_a_clock_it_ends_when_nothing_waits),
 		rb_test(test_a_reset_ends_it),
+		rb_test(test_millions_of_requests_may_be_out),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
