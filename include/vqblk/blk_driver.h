@@ -79,7 +79,9 @@ struct vqb_blk_driver_config {
 
 /*
  * The DMA area: headers first, then ranges, then status bytes, which the device writes, on cache
- * lines of their own.
+ * lines of their own. The ranges of a request are one segment, `ranges` times 16 bytes behind those
+ * of the slot before: a request has no more of them than fit into max_segment_bytes, and, where
+ * some would lie across a seg_boundary, than come before that.
  */
 #define VQB_BLK_AREA_BYTES(depth, ranges)                                                          \
 	((((size_t)16 * (depth) * ((size_t)1 + (ranges)) + 63) & ~(size_t)63) +                    \

@@ -106,6 +106,24 @@ static void set_area(struct vqb_blk_driver *drv, const struct vqb_dma *area)
 	drv->status_addr = area->addr + before;
 }
 
+/*
+ * Ranges that a request can carry, whatever slot it gets: they lie in the area as one segment, which
+ * is subject to limits like any other.
+ */
+static uint32_t ranges_in_segment(uint64_t at, uint32_t depth, uint32_t ranges,
+				  const struct vqb_limits *limits)
+{
+	uint32_t most = ranges, i, fit;
+	uint64_t last;
+
+	for (i = 0; i < depth && most; i++, at += ranges * sizeof(struct vqb_blk_range)) {
+		last = reach(at, limits->max_segment_bytes, limits->seg_boundary);
+		fit = (uint32_t)((last - at + 1) / sizeof(struct vqb_blk_range));
+		most = fit < most ? fit : most;
+	}
+	return most;
+}
+
 static struct vqb_requests_config requests_config(const struct vqb_blk_driver_config *config,
 						  const struct vqb_limits *limits)
 {
@@ -146,6 +164,9 @@ int32_t vqb_blk_driver_init(void *mem, size_t bytes, const struct vqb_blk_driver
 		return status;
 	(void)limits_of(config, &limits);
 	requests = requests_config(config, &limits);
+	requests.max_ranges =
+		ranges_in_segment(config->area.addr + config->depth * sizeof(*drv->header),
+				  config->depth, config->ranges, &limits);
 	status = vqb_requests_init(&drv->rq, sizeof(drv->rq), &requests, &rq);
 	if (status)
 		return status;
@@ -172,7 +193,7 @@ int32_t vqb_blk_driver_configure(struct vqb_blk_driver *drv,
 		return VQB_E_INVALID;
 	requests = requests_config(config, &limits);
 	requests.path = drv->rq.path;
-	requests.max_ranges = drv->ranges;
+	requests.max_ranges = ranges_in_segment(drv->range_addr, drv->depth, drv->ranges, &limits);
 	return vqb_requests_configure(&drv->rq, &requests);
 }
 

@@ -103,6 +103,47 @@ static void test_a_secure_erase_is_the_same(void **state)
 		expect_range(ranges_of(g, &s, 4) + 16 * i, 1 + 100 * i, 100, 0);
 }
 
+/* Those of a request are one segment, which is no longer than a segment may be, as all others. */
+static void test_ranges_are_a_segment_within_limits(void **state)
+{
+	static const struct {
+		uint32_t bytes;
+		uint64_t boundary;
+	} row[] = { { 32, UINT64_MAX }, { UINT32_MAX, 31 }, { 47, 63 } };
+
+	for (unsigned i = 0; i < sizeof(row) / sizeof(row[0]); i++) {
+		struct guest *g = guest_plan(state, 64);
+		const struct raw_ring *raw = &g->ring.raw;
+		struct seen part;
+		uint64_t at;
+
+		vqb_limits_init(&g->mapping);
+		g->mapping.max_segments = 32;
+		g->limits.segments = 32;
+		g->mapping.max_segment_bytes = row[i].bytes;
+		g->mapping.seg_boundary = row[i].boundary;
+		g->mapping.discard = (struct vqb_range_limits){ 8, RANGES, 0, 0 };
+		g->config.mapping = &g->mapping;
+		assert_int_equal(guest_init(g), VQB_OK);
+		for (unsigned k = 0; k < 2; k++) {
+			struct seen s = send_one(g, range_bio(g, k, VQB_BLK_DISCARD, 0, 16));
+
+			at = raw_desc_addr(raw->desc, s.at[1]);
+			assert_int_equal(s.parts, 3);
+			assert_int_equal(raw_desc_len(raw->desc, s.at[1]), 32);
+			assert_int_equal(at & ~row[i].boundary, (at + 31) & ~row[i].boundary);
+			guest_finish(g, &s, VQB_BLK_S_OK);
+			guest_reap_one(g);
+		}
+		/* One that takes more goes in parts, under new limits, too. */
+		assert_int_equal(vqb_blk_driver_configure(g->drv, &g->config), VQB_OK);
+		part = send_one(g, range_bio(g, 2, VQB_BLK_DISCARD, 0, 24));
+		expect_range(ranges_of(g, &part, 2) + 16, 8, 8, 0);
+		part = guest_see(g);
+		expect_range(ranges_of(g, &part, 1), 16, 8, 0);
+	}
+}
+
 /* Ranges of requests that are in flight together lie apart, and apart from all headers. */
 static void test_each_request_has_ranges_of_its_own(void **state)
 {
@@ -274,6 +315,7 @@ int main(void)
 		guest_test(test_a_discard_is_header_ranges_status),
 		guest_test(test_zeroes_say_whether_to_unmap_in_each_range),
 		guest_test(test_a_secure_erase_is_the_same),
+		guest_test(test_ranges_are_a_segment_within_limits),
 		guest_test(test_each_request_has_ranges_of_its_own),
 		guest_test(test_lifetime_asks_for_6_bytes),
 		guest_test(test_priority_goes_into_the_header),

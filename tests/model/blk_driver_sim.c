@@ -518,6 +518,28 @@ static void reset(struct blk_driver_sim *s)
 
 /* ---- episodes ---- */
 
+/* Do so many ranges lie in one segment that is within limits, in each slot's part of the area? */
+static bool ranges_fit(const struct blk_driver_sim *s, uint32_t n)
+{
+	uint64_t at = AREA_AT + 16 * (uint64_t)s->config.depth, last;
+
+	for (uint32_t i = 0; n && i < s->config.depth; i++, at += 16 * (uint64_t)s->config.ranges) {
+		last = at + 16 * (uint64_t)n - 1;
+		if (16 * n > s->limits.max_segment_bytes || (at ^ last) & ~s->limits.seg_boundary)
+			return false;
+	}
+	return true;
+}
+
+static uint32_t ranges_that_fit(const struct blk_driver_sim *s)
+{
+	uint32_t n = s->config.ranges;
+
+	while (!ranges_fit(s, n))
+		n--;
+	return n;
+}
+
 static void configure(struct blk_driver_sim *s)
 {
 	struct vqb_requests_config config;
@@ -539,6 +561,7 @@ static void configure(struct blk_driver_sim *s)
 	s->config.flags = config.flags;
 	s->config.ranges = config.max_ranges;
 	s->segments = s->limits.max_segments;
+	config.max_ranges = ranges_that_fit(s);
 	model_configure(&s->model, 0, &config);
 	feed_faults(&s->feed, 0);
 }
@@ -604,7 +627,7 @@ static void drain(struct blk_driver_sim *s)
 /* Other limits, with no more segments and ranges than there is room for. */
 static void reconfigure(struct blk_driver_sim *s)
 {
-	uint32_t ranges = s->config.ranges, path = s->model.queue[0].path;
+	uint32_t path = s->model.queue[0].path;
 	struct vqb_requests_config config;
 	struct vqb_limits limits;
 
@@ -615,7 +638,7 @@ static void reconfigure(struct blk_driver_sim *s)
 	s->config.features = config.features;
 	s->config.flags = config.flags;
 	same(s->run, vqb_blk_driver_configure(s->drv, &s->config), VQB_OK);
-	config.max_ranges = ranges;
+	config.max_ranges = ranges_that_fit(s);
 	config.path = path;
 	model_configure(&s->model, 0, &config);
 	feed_faults(&s->feed, 0);
