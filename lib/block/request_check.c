@@ -26,22 +26,31 @@ static int32_t check_data(const struct vqb_requests *rq, const struct vqb_bio *b
 	return VQB_OK;
 }
 
+/* May it be a segment of a request, as it is, and behind the one before it, if there is one? */
+static int is_segment(const struct vqb_limits *l, const struct vqb_segment *v, int first)
+{
+	return v->addr + (v->len - 1) <= reach(v->addr, l->max_segment_bytes, l->seg_boundary) &&
+	       (first || !vqb_segments_gap(l, v - 1, v));
+}
+
 /* The answer to a question about the device: so many bytes, each in a segment of its own at most. */
 static int32_t check_answer(const struct vqb_requests *rq, const struct vqb_bio *bio,
 			    uint32_t wanted)
 {
 	const struct vqb_segment *v = bio->vec;
 	uint32_t i, bytes = 0;
+	int fits = 1;
 
 	for (i = 0; i < bio->nvec && bytes < wanted; i++, v++) {
 		if (!v->len || v->len > wanted - bytes || v->zero ||
 		    v->addr > UINT64_MAX - (v->len - 1))
 			return VQB_E_INVALID;
 		bytes += v->len;
+		fits &= is_segment(&rq->limits, v, !i);
 	}
 	if (bytes != wanted || i != bio->nvec)
 		return VQB_E_INVALID;
-	return i <= rq->limits.max_segments ? VQB_OK : VQB_E_TOOBIG;
+	return fits && i <= rq->limits.max_segments ? VQB_OK : VQB_E_TOOBIG;
 }
 
 static int32_t check_ranges(const struct vqb_requests *rq, const struct vqb_bio *bio, uint64_t *end)

@@ -88,6 +88,30 @@ static void test_get_id_asks_for_20_bytes(void **state)
 	assert_data(g, &s, 0, RAW_WRITE);
 }
 
+/* It is sent in the segments that it comes in, so these have to be within limits. */
+static void test_get_id_is_within_limits(void **state)
+{
+	struct guest *g = guest_plan(state, 16);
+
+	vqb_limits_init(&g->mapping);
+	g->mapping.max_segments = SEGMENTS;
+	g->mapping.max_segment_bytes = 512;
+	g->mapping.seg_boundary = 511;
+	g->mapping.virt_boundary = 255;
+	g->config.mapping = &g->mapping;
+	assert_int_equal(guest_init(g), VQB_OK);
+	g->seg[0].addr = BENCH_DATA_AT + 500;
+	assert_int_equal(guest_try(g, VQB_BLK_GET_ID, 0, 1, 20), VQB_E_TOOBIG);
+	g->seg[0].addr = BENCH_DATA_AT + 492;
+	assert_int_equal(guest_try(g, VQB_BLK_GET_ID, 0, 1, 20), VQB_OK);
+	g->seg[1].addr = BENCH_DATA_AT + 256;
+	g->seg[2].addr = BENCH_DATA_AT + 1024;
+	assert_int_equal(vqb_blk_submit(g->drv, guest_bio(g, 1, VQB_BLK_GET_ID, 0, 2, 20)),
+			 VQB_E_TOOBIG);
+	g->seg[1].addr = BENCH_DATA_AT + 246;
+	assert_int_equal(vqb_blk_submit(g->drv, guest_bio(g, 1, VQB_BLK_GET_ID, 0, 2, 20)), VQB_OK);
+}
+
 static void test_headers_and_status_bytes_share_no_cache_line(void **state)
 {
 	struct guest *g = guest_open(state, 64);
@@ -626,6 +650,7 @@ int main(void)
 		guest_test(test_a_write_is_header_readable_data_status),
 		guest_test(test_a_flush_is_header_and_status_with_sector_0),
 		guest_test(test_get_id_asks_for_20_bytes),
+		guest_test(test_get_id_is_within_limits),
 		guest_test(test_headers_and_status_bytes_share_no_cache_line),
 		guest_test(test_no_request_reaches_past_capacity),
 		guest_test(test_data_is_whole_sectors_and_blocks),
