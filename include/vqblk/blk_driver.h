@@ -61,7 +61,10 @@ struct vqb_blk_driver_config {
 	 */
 	uint32_t depth;
 	struct vqb_driver *ring; /* with nothing in flight */
-	/* For headers, ranges and status bytes; aligned to 64 on both sides. VQB_BLK_AREA_BYTES. */
+	/*
+	 * For headers, ranges and status bytes; aligned to 64 on both sides. VQB_BLK_AREA_BYTES.
+	 * Coherent memory, whatever the ring is in: nothing of it is flushed or invalidated.
+	 */
 	struct vqb_dma area;
 	uint64_t features;                   /* as negotiated */
 	const struct vqb_blk_limits *limits; /* from vqb_blk_limits_read; copied */
@@ -129,8 +132,8 @@ VQB_API int32_t vqb_blk_submit(struct vqb_blk_driver *drv, struct vqb_bio *bio);
  * then what this ring can't take. All others are as if they alone had been submitted.
  *
  * VQB_OK: none was refused. Else the status of the first that was. VQB_E_BUSY: a bio is the
- * library's already or in a plug, where the list ends, since its `next` is in use; what came before was
- * submitted.
+ * library's already, or in a plug, where the list ends, since its `next` is in use; what came before
+ * was submitted.
  */
 VQB_API int32_t vqb_blk_submit_list(struct vqb_blk_driver *drv, struct vqb_bio *list,
 				    struct vqb_bio **refused);

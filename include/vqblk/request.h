@@ -217,7 +217,10 @@ VQB_API int32_t vqb_requests_cancel(struct vqb_requests *rq, struct vqb_bio *bio
  */
 VQB_API void vqb_requests_abandon(struct vqb_requests *rq, struct vqb_bio ***tail);
 
-/* Sorts a list of bios as they were submitted, as it is to be submitted again. O(n log n). */
+/*
+ * Sorts a list of bios as they were submitted, as it is to be submitted again, if fewer than 2^31
+ * were, from the first of them to the last. O(n log n).
+ */
 VQB_API void vqb_requests_sort(struct vqb_bio **list);
 
 /* Bios that wait; bios that were submitted and are not back. */
