@@ -464,5 +464,6 @@ void requests_sim_close(struct requests_sim *s)
 	s->overtaken += m->overtaken;
 	s->compared += m->compared;
 	s->ends += m->ends;
+	s->runs += m->runs;
 	s->longest = s->longest > m->longest ? s->longest : m->longest;
 }

@@ -24,7 +24,7 @@ struct requests_sim {
 	unsigned weight[8];
 	/* over all episodes */
 	uint64_t events, sent, shared, parts, errors, passed, overtaken, longest, compared, bios,
-		ends, unsendable;
+		ends, unsendable, runs;
 	_Alignas(64) unsigned char mem[MODEL_QUEUES][VQB_REQUESTS_BYTES];
 };
 
