@@ -193,7 +193,7 @@ VQB_API int32_t vqb_requests_next(struct vqb_requests *rq, struct vqb_request *r
 /* It is on its way: its bios wait no more, but for what didn't fit. Cost: O(bios). */
 VQB_API void vqb_requests_sent(struct vqb_requests *rq, const struct vqb_request *r);
 
-/* There was no room for it: with MERGE_WHEN_FULL, bios share requests until none waits. */
+/* There was no room for it: with MERGE_WHEN_FULL, bios share requests from now on, see above. */
 VQB_API void vqb_requests_full(struct vqb_requests *rq);
 
 /*

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * lib/block/states.md against what is done: while events come by chance (model/requests_sim.h,
- * model/blk_driver_sim.h), each step that a bio or a request takes has to be a row of the tables,
+ * model/blk_driver_sim.h), each step that a bio, a request or the ring takes has to be a row of the tables,
  * and each row has to be taken. The steps of writes are tried one by one.
  *
  * VQB_STATES_MD is the path of that page. VQB_SEED, VQB_LONG, VQB_SHORT: length.h.
@@ -98,6 +98,14 @@ static void check_all_taken(const struct table *table)
 	assert_int_equal(missing, 0);
 }
 
+/* However short the run: as much as it takes to see the rare ones. */
+static void start(struct run *run, uint64_t usual)
+{
+	run_start(run, usual);
+	if (run->total < LEAST)
+		run->total = LEAST;
+}
+
 /* ---- bios ---- */
 
 static void bio_took_a_step(struct model *m, const struct model_bio *b, uint8_t now)
@@ -110,7 +118,9 @@ static void bio_took_a_step(struct model *m, const struct model_bio *b, uint8_t 
 		[EVENT_SUBMIT] = "submit",
 		[EVENT_REFUSE] = "refuse",
 		[EVENT_SEND] = "send",
+		[EVENT_SHARE] = "share",
 		[EVENT_SEND_PART] = "send part",
+		[EVENT_NO_ROOM] = "no room",
 		[EVENT_CANCEL] = "cancel",
 		[EVENT_PART_DONE] = "part done",
 		[EVENT_PART_FAILED] = "part failed",
@@ -133,9 +143,7 @@ static void each_step_of_a_bio_is_a_row_and_each_row_a_step(void **state)
 
 	(void)state;
 	read_table(&table, "## Bio");
-	/* However short the run: as much as it takes to see the rare ones. */
-	for (run_start(&run, 300 * 1000), run.total = run.total < LEAST ? LEAST : run.total;
-	     run_episode(&run);) {
+	for (start(&run, 300 * 1000); run_episode(&run);) {
 		requests_sim_open(&sim, &run, bio_took_a_step, &table);
 		for (uint32_t i = 0; i < 1500; i++)
 			requests_sim_step(&sim);
@@ -156,23 +164,47 @@ static void request_took_a_step(void *observer, enum slot_event event, bool befo
 	take_row(observer, before ? "SENT" : "FREE", name[event], after ? "SENT" : "FREE");
 }
 
-static void each_step_of_a_request_is_a_row_and_each_row_a_step(void **state)
+static const char *ring_state(int32_t state)
+{
+	switch (state) {
+	case VQB_OK:
+		return "OPEN";
+	case VQB_E_BROKEN:
+		return "BROKEN";
+	case VQB_E_NEEDS_RESET:
+		return "NEEDS RESET";
+	default:
+		assert_int_equal(state, VQB_E_INVALID);
+		return "NO RING";
+	}
+}
+
+static void ring_took_a_step(void *observer, const char *event, int32_t before, int32_t after)
+{
+	take_row(observer, ring_state(before), event, ring_state(after));
+}
+
+static void each_step_of_a_request_or_ring_is_a_row_and_each_row_a_step(void **state)
 {
 	static struct blk_driver_sim sim;
-	static struct table table;
+	static struct table table, ring;
 	struct run run;
 
 	(void)state;
 	read_table(&table, "## Request");
 	sim.observe = request_took_a_step;
 	sim.observer = &table;
-	for (run_start(&run, 50000); run_episode(&run);) {
+	read_table(&ring, "## Ring");
+	sim.observe_ring = ring_took_a_step;
+	sim.ring_observer = &ring;
+	for (start(&run, LEAST); run_episode(&run);) {
 		blk_driver_sim_open(&sim, &run);
 		for (uint32_t i = 0; i < 500; i++)
 			blk_driver_sim_step(&sim);
 		blk_driver_sim_close(&sim);
 	}
 	check_all_taken(&table);
+	check_all_taken(&ring);
 }
 
 /* ---- steps of a write ---- */
@@ -259,7 +291,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(each_step_of_a_bio_is_a_row_and_each_row_a_step),
-		cmocka_unit_test(each_step_of_a_request_is_a_row_and_each_row_a_step),
+		cmocka_unit_test(each_step_of_a_request_or_ring_is_a_row_and_each_row_a_step),
 		cmocka_unit_test(each_write_has_the_steps_of_its_row),
 	};
 

@@ -664,6 +664,8 @@ void model_full(struct model *m, uint32_t queue)
 	struct model_bio *oldest = q->wait[0];
 
 	q->full = q->once_full = true;
+	if (q->waits)
+		oldest->event = EVENT_NO_ROOM;
 	/* Who was looked at with nobody else is looked at again, with those that came since. */
 	if (q->waits && (q->waits == 1 || !q->wait[1]->window) && can_be_joined(oldest)) {
 		oldest->window = 0;
@@ -841,6 +843,8 @@ void model_sent(struct model *m, uint32_t queue, const struct vqb_request *r,
 		sent->bio[i] = t.bio[i];
 		sent->last[i] = t.n[i] == rest(t.bio[i]);
 		move_on(m, q, t.bio[i], t.n[i]);
+		if (t.bios > 1)
+			t.bio[i]->event = EVENT_SHARE;
 	}
 }
 

@@ -24,6 +24,16 @@ static void observe(struct blk_driver_sim *s, enum slot_event event, bool before
 		s->observe(s->observer, event, before, after);
 }
 
+/* What the library says of the ring, before and after. */
+static void observe_ring(struct blk_driver_sim *s, const char *event)
+{
+	int32_t now = vqb_driver_state(s->ring);
+
+	if (s->observe_ring)
+		s->observe_ring(s->ring_observer, event, s->ring_seen, now);
+	s->ring_seen = now;
+}
+
 /* ---- the ring, as the device has it ---- */
 
 struct chain {
@@ -263,6 +273,7 @@ static struct model_bio *idle_bio(struct blk_driver_sim *s)
 /* The ring's state comes first, but of a bio that is the library's already. */
 static void submitted(struct blk_driver_sim *s, struct model_bio *b, int32_t status)
 {
+	observe_ring(s, s->state ? "refuse" : "submit");
 	if (!s->state || b->state > VQB_BIO_PLUGGED) {
 		model_submitted(&s->model, 0, b, status);
 		return;
@@ -385,6 +396,7 @@ static void reap(struct blk_driver_sim *s)
 	run_operation(s->run, "reap");
 	show(s);
 	n = vqb_blk_reap(s->drv, &done);
+	observe_ring(s, s->spoilt && !s->state ? "bad entry" : "reap");
 	if (s->state) {
 		holds(s->run, !n && !done);
 		return;
@@ -418,6 +430,7 @@ static void cancel_one(struct blk_driver_sim *s)
 	status = vqb_blk_cancel(s->drv, &b->bio);
 	want = model_cancel(&s->model, 0, b);
 	same(s->run, status, want);
+	observe_ring(s, "cancel");
 	if (!status)
 		handed_back(s, &b->bio, 1);
 	compare(s);
@@ -432,6 +445,7 @@ static void break_ring(struct blk_driver_sim *s)
 	if (one_in(s, 2)) {
 		vqb_driver_needs_reset(s->ring);
 		s->state = VQB_E_NEEDS_RESET;
+		observe_ring(s, "needs reset");
 	} else if (!s->spoilt) {
 		uint32_t id = s->raw.size + roll(s, 1000);
 
@@ -490,12 +504,15 @@ static void reset(struct blk_driver_sim *s)
 	show(s);
 	same(s->run, vqb_blk_abandon(s->drv, &list), VQB_E_BUSY);
 	holds(s->run, !list);
+	observe_ring(s, "abandon");
 	s->resets++;
 	same(s->run, vqb_driver_reset(s->ring, NULL), VQB_OK);
 	s->state = VQB_E_INVALID;
+	observe_ring(s, "let go");
 	if (one_in(s, 4))
 		submit_some(s);
 	same(s->run, vqb_blk_abandon(s->drv, &list), VQB_OK);
+	observe_ring(s, "abandon");
 	for (uint32_t i = 0; i < s->outs; i++) {
 		observe(s, SLOT_ABANDON, s->busy[s->out[i].slot], false);
 		model_done(&s->model, &s->out[i].model, true);
@@ -507,6 +524,7 @@ static void reset(struct blk_driver_sim *s)
 	same(s->run, vqb_blk_in_flight(s->drv), 0);
 	same(s->run, vqb_driver_reset(s->ring, &s->ring_config.ring), VQB_OK);
 	open_ring(s);
+	observe_ring(s, "start");
 	compare(s);
 	for (uint32_t i = 0; i < n; i++) {
 		again[i]->state = again[i]->bio.state = VQB_BIO_PLUGGED;
@@ -585,6 +603,7 @@ static void make_ring(struct blk_driver_sim *s)
 	}
 	same(s->run, vqb_ring_place(&c->ring, s->block, 64), VQB_OK);
 	same(s->run, vqb_driver_init(s->ring_mem, sizeof(s->ring_mem), c, &s->ring), VQB_OK);
+	s->ring_seen = VQB_OK;
 }
 
 void blk_driver_sim_open(struct blk_driver_sim *s, struct run *run)

@@ -60,6 +60,10 @@ struct blk_driver_sim {
 	/* told of each event of a request; was it out before, is it now? */
 	void (*observe)(void *observer, enum slot_event event, bool before, bool after);
 	void *observer;
+	/* told of each event of the ring, as states.md has them, and of its states around it */
+	void (*observe_ring)(void *observer, const char *event, int32_t before, int32_t after);
+	void *ring_observer;
+	int32_t ring_seen;
 	/* over all episodes */
 	uint64_t events, bios, sent, shared, parts, errors, resets, broken, waits, longest,
 		indirect;
