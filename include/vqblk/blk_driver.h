@@ -6,7 +6,8 @@
  * requests is a matter of its path (request.h); headers, ranges and status bytes lie in a DMA area
  * given at init. It allocates nothing. The virtqueue is the caller's object (driver.h): set it up
  * first, give it to this one, and leave add, reap and detach on it to this one; arm, disarm,
- * expose, postpone and the queries stay the caller's.
+ * expose, postpone and the queries stay the caller's. vqblk.h shows it from nothing, negotiation
+ * and both ends.
  *
  *   struct vqb_bio bio = { .vec = &seg, .nvec = 1, .op = VQB_BLK_IN, .sector = 8 };
  *   status = vqb_blk_submit(drv, &bio);                 more of them ...
@@ -62,7 +63,7 @@ struct vqb_blk_driver_config {
 	uint32_t depth;
 	struct vqb_driver *ring; /* with nothing in flight */
 	/*
-	 * For headers, ranges and status bytes; aligned to 64 on both sides. VQB_BLK_AREA_BYTES.
+	 * For headers, ranges and status bytes; aligned to 64 at both addresses. VQB_BLK_AREA_BYTES.
 	 * Coherent memory, whatever the ring is in: nothing of it is flushed or invalidated.
 	 */
 	struct vqb_dma area;
@@ -72,8 +73,8 @@ struct vqb_blk_driver_config {
 	const struct vqb_limits *mapping;
 	uint32_t path;  /* enum vqb_path; 0: merge when full */
 	uint32_t flags; /* enum vqb_requests_flag */
-	uint32_t
-		ranges; /* most of a DISCARD and its like; 0: no such ops, whatever the device has */
+	/* Most of one DISCARD or its like. 0: no such ops, whatever the device has. */
+	uint32_t ranges;
 	uint32_t zero;
 	/* As in vqb_requests_config. NULL: the machine's counter. */
 	uint64_t (*clock)(void *context);
@@ -96,7 +97,8 @@ struct vqb_blk_driver_config {
 
 /*
  * Bytes that vqb_blk_driver_init needs: at most VQB_BLK_DRIVER_BYTES.
- * 0: the configuration is invalid. Any thread.
+ * 0: struct_size, `zero`, `depth`, `ranges`, `limits` or `mapping` is invalid; of the last one
+ * vqb_limits_check says why, but that more than 32766 segments are too many, too. Any thread.
  */
 VQB_API size_t vqb_blk_driver_size(const struct vqb_blk_driver_config *config);
 
@@ -105,9 +107,11 @@ VQB_API size_t vqb_blk_driver_size(const struct vqb_blk_driver_config *config);
  * the driver; there is nothing to destroy. Ring and area are kept, the configuration is not.
  *
  * VQB_OK with the driver in *out.
- * VQB_E_INVALID: a size, an alignment, a path or flag, limits that make no sense, or a ring that
- * is in use. VQB_E_TOOBIG: `bytes` is less than vqb_blk_driver_size, or the area is too small for
- * `depth` and `ranges`. Cost: O(depth).
+ * VQB_E_INVALID: a size, an alignment, a path or flag, limits that make no sense, no ring or one
+ * that is in use. If vqb_blk_driver_size answers 0 it is what that names, else one of the others,
+ * or limits that vqb_limits_of_blk had from the device and that break VQB_LIMITS_PROGRESS.
+ * VQB_E_TOOBIG: `bytes` is less than vqb_blk_driver_size, or the area is too small for `depth` and
+ * `ranges`. Cost: O(depth).
  */
 VQB_API int32_t vqb_blk_driver_init(void *mem, size_t bytes,
 				    const struct vqb_blk_driver_config *config,
@@ -121,8 +125,8 @@ VQB_API int32_t vqb_blk_driver_init(void *mem, size_t bytes,
  * VQB_E_UNSUPP, VQB_E_INVALID, VQB_E_TOOBIG, VQB_E_BUSY: as vqb_requests_submit. TOOBIG, too: it
  *   has more segments than the ring can take, which is so if limits were made for a larger one.
  * VQB_E_BROKEN, VQB_E_NEEDS_RESET, and VQB_E_INVALID if there is no ring: as vqb_driver_state.
- * On failure nothing has changed but `status`, which says the same. Cost: that of
- * vqb_requests_submit, vqb_requests_next and vqb_driver_add.
+ * On failure nothing has changed but `status`, which says the same (of a BUSY one, nothing).
+ * Cost: that of vqb_requests_submit, vqb_requests_next and vqb_driver_add.
  */
 VQB_API int32_t vqb_blk_submit(struct vqb_blk_driver *drv, struct vqb_bio *bio);
 
@@ -157,8 +161,9 @@ VQB_API uint32_t vqb_blk_reap(struct vqb_blk_driver *drv, struct vqb_bio **done)
 
 /*
  * Takes back a bio, if it is in time. VQB_OK: this is its completion, with status
- * VQB_E_CANCELLED: nothing of it was sent, or ever will be. VQB_E_LATE: something was sent; reap
- * tells. VQB_E_INVALID: it is IDLE, as one that was handed back already, or not of this driver.
+ * VQB_E_CANCELLED: nothing of it was sent, or ever will be. VQB_E_LATE: something was sent, which
+ * a submit does wherever there is room, published or not; reap tells. VQB_E_INVALID: it is IDLE,
+ * as one that was handed back already, or not of this driver, or PLUGGED: vqb_plug_remove.
  * Cost: constant.
  */
 VQB_API int32_t vqb_blk_cancel(struct vqb_blk_driver *drv, struct vqb_bio *bio);
