@@ -44,7 +44,7 @@ enum vqb_bio_state {
 /* Bits. */
 enum vqb_bio_flag {
 	VQB_BIO_FUA = 1,      /* OUT, WRITE_ZEROES: it is durable before it is done */
-	VQB_BIO_PREFLUSH = 2, /* the same: what was done before is durable before it begins */
+	VQB_BIO_PREFLUSH = 2, /* of the same: what was done before is durable before it begins */
 	VQB_BIO_NOMERGE = 4,  /* shares no request with others, nor are others joined across it */
 	VQB_BIO_UNMAP = 8,    /* WRITE_ZEROES: the device may let go of the storage */
 };

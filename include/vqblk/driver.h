@@ -50,9 +50,9 @@ struct vqb_driver_config {
 	uint32_t max_size;    /* largest ring it may ever get; 0: ring.size, then not 0 */
 	struct vqb_ring ring; /* size 0: none yet, vqb_driver_reset brings it */
 	/*
-	 * Indirect tables, this queue's alone while it lives: as many as fit, which may be none, at
-	 * most max_size of them. Aligned to 16 at both addresses. bytes 0 or max_table 0: no
-	 * tables.
+	 * Indirect tables, this queue's alone while it lives: as many as fit (VQB_TABLES_BYTES,
+	 * indirect.h), which may be none, at most max_size of them. Aligned to 16 at both
+	 * addresses. bytes 0 or max_table 0: no tables.
 	 */
 	struct vqb_dma tables;
 	uint32_t max_table; /* segments a table holds; more than max_size counts as max_size */

@@ -250,7 +250,7 @@ struct vqb_requests_counters {
 	uint64_t parts;     /* requests with a part of a bio that was too long for one */
 	uint64_t flushes;   /* requests that were a step of a write */
 	uint64_t full;      /* times that there was no room */
-	uint64_t cancelled; /* in time */
+	uint64_t cancelled; /* by cancel, in time */
 	uint64_t retried;   /* bios sent again, alone, because a request that they shared failed */
 	uint64_t done;      /* bios handed back by done and by abandon */
 	uint64_t errors;    /* of those, with another status than VQB_OK */
