@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * irq.c: how many requests, kicks and interrupts does a bio take, with neighbours merged by the guest
- * and without, with EVENT_IDX and without? And do the two multiply?
+ * irq.c: how many requests, kicks and interrupts does a bio take, with neighbours merged by the
+ * guest and without, with EVENT_IDX and without? And do the two multiply?
  *
- * Reads of 512 bytes in order, 256 jobs, 64 bios out for each: what was measured when Linux's driver
- * got its path for bios. Three devices: one that finishes and announces one request after the
- * other, in one thread, where an interrupt arrives when so many more are finished, and all is
+ * Reads of 512 bytes in order, 256 jobs, 64 bios out for each: what was measured when Linux's
+ * driver got its path for bios. Three devices: one that finishes and announces one request after
+ * the other, in one thread, where an interrupt arrives when so many more are finished, and all is
  * counted exactly; the same in a thread of its own; and one that announces together what it took
  * together.
  */
@@ -134,8 +134,8 @@ static struct summary bios_for_request(struct summary s)
 }
 
 /*
- * Whatever merges, however bios are submitted, wherever buffers are. With a device that announces each
- * request it is up to the guest to ask for fewer interrupts.
+ * Whatever merges, however bios are submitted, wherever buffers are. With a device that announces
+ * each request it is up to the guest to ask for fewer interrupts.
  */
 static void claim(uint32_t rounds)
 {

@@ -47,8 +47,8 @@ struct load_figures load_slice(struct load *load, uint32_t ms);
 
 /*
  * Two loads to be compared: they take turns, a slice each in a round. Where either sleeps for its
- * requests, slices are longer, and all of one counts, and becomes its `ns`, since what the system does
- * meanwhile comes and goes; else a good piece does, since what else happens only ever adds.
+ * requests, slices are longer, and all of one counts, and becomes its `ns`, since what the system
+ * does meanwhile comes and goes; else a good piece does, since what else happens only ever adds.
  */
 struct load_pair {
 	struct load load[2];

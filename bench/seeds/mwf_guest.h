@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * mwf_guest.h: a guest with one queue of a block device: bios of one size, and a driver on one of its
- * paths. The other end of the ring is the caller's to serve.
+ * mwf_guest.h: a guest with one queue of a block device: bios of one size, and a driver on one of
+ * its paths. The other end of the ring is the caller's to serve.
  */
 #ifndef BENCH_SEEDS_MWF_GUEST_H
 #define BENCH_SEEDS_MWF_GUEST_H

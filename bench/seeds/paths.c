@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * paths.c: what does a bio cost on its own path, and on that of requests, which looks for neighbours
- * first? 512 bytes, in order and anywhere, where there are none to be found, on a disk that does
- * nothing: so as much as can be of what a bio takes is what is compared. The two take turns.
+ * paths.c: what does a bio cost on its own path, and on that of requests, which looks for
+ * neighbours first? 512 bytes, in order and anywhere, where there are none to be found, on a disk
+ * that does nothing: so as much as can be of what a bio takes is what is compared. The two take
+ * turns.
  */
 #include <stdio.h>
 #include <string.h>

@@ -129,9 +129,9 @@ VQB_API int32_t vqb_limits_check(const struct vqb_limits *limits, uint32_t *rule
 
 /*
  * For a driver: the limits that a virtio-blk device's numbers amount to, as vqb_blk_limits_read has
- * them. `features` are the accepted ones: discard, write zeroes and secure erase are there only with
- * their bit, 0 ranges then mean 1, and 0 sectors no limit. `ring_size` is that of the ring; 0 if
- * not known yet. With indirect tables or without, a chain is no longer than its ring: header,
+ * them. `features` are the accepted ones: discard, write zeroes and secure erase are there only
+ * with their bit, 0 ranges then mean 1, and 0 sectors no limit. `ring_size` is that of the ring; 0
+ * if not known yet. With indirect tables or without, a chain is no longer than its ring: header,
  * max_segments and status fit into it, and segments of 0 are taken for 1 (so is a device without
  * SEG_MAX), more than 32766 for 32766. A memory boundary is the transport's business: set it
  * afterwards.
@@ -211,8 +211,8 @@ static inline int vqb_mapper_more(const struct vqb_mapper *m)
  *
  * `out` has room for `room` segments, and need not be cleared; NULL: they are only counted. If room
  * is less than limits->max_segments it is the limit instead. *n gets how many there are, and *bytes
- * how many bytes: out[0] to out[*n - 1] are the segments. Nothing is written behind `room`, but what
- * lies between *n and `room` may have been, where a request ends within the list. With nothing
+ * how many bytes: out[0] to out[*n - 1] are the segments. Nothing is written behind `room`, but
+ * what lies between *n and `room` may have been, where a request ends within the list. With nothing
  * left, both are 0. The mapper moves on.
  *
  * A request ends where the list does, at a chunk's end, or before a gap (virt_boundary) that lies

@@ -220,7 +220,7 @@ static void place_ranges(struct vqb_blk_driver *drv, uint32_t index, const struc
 	seg->len = (uint32_t)r->bytes;
 }
 
-/* Header and status of a slot, and their segments around the data. Answers how many are readable. */
+/* Header and status of a slot, and their segments around the data. How many are readable. */
 static uint32_t fill_slot(struct vqb_blk_driver *drv, uint32_t index, const struct vqb_request *r,
 			  uint32_t *segments)
 {

@@ -33,7 +33,7 @@ static int is_segment(const struct vqb_limits *l, const struct vqb_segment *v, i
 	       (first || !vqb_segments_gap(l, v - 1, v));
 }
 
-/* The answer to a question about the device: so many bytes, each in a segment of its own at most. */
+/* The answer to a question about the device: so many bytes, cut as the caller likes. */
 static int32_t check_answer(const struct vqb_requests *rq, const struct vqb_bio *bio,
 			    uint32_t wanted)
 {

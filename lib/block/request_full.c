@@ -10,10 +10,10 @@
  *
  * So the ring counts as full as long as it would be, had nothing been merged. How fast the device
  * is with requests that share nothing is measured when the ring has filled up, as these come back:
- * the lap is the ticks in which `timed` of them do. From then on each bio that is submitted costs its
- * part of a lap, time pays for it, and what is owed beyond a full ring is how far behind the device
- * would be. What comes back first is not timed, unless it is all there is: a device that does many
- * at a time may have been anywhere in its work when the ring was full.
+ * the lap is the ticks in which `timed` of them do. From then on each bio that is submitted costs
+ * its part of a lap, time pays for it, and what is owed beyond a full ring is how far behind the
+ * device would be. What comes back first is not timed, unless it is all there is: a device that
+ * does many at a time may have been anywhere in its work when the ring was full.
  *
  *   behind   in bios, until the lap is known: submitted since it was full, less what came back;
  *            then in ticks times `timed`, so that nothing has to be divided
