@@ -21,8 +21,8 @@
  *
  * Bios that overlap on the disk and are out at the same time have no order, as on any disk: wait
  * for the first one before you submit the second. (They are sent in the order in which they were
- * submitted, but a device may take its time, and what has a flush to wait for, or is sent once more,
- * goes later.)
+ * submitted, but a device may take its time, and what has a flush to wait for, or is sent once
+ * more, goes later.)
  */
 #ifndef VQBLK_BIO_H
 #define VQBLK_BIO_H

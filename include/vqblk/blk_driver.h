@@ -136,8 +136,8 @@ VQB_API int32_t vqb_blk_submit(struct vqb_blk_driver *drv, struct vqb_bio *bio);
  * then what this ring can't take. All others are as if they alone had been submitted.
  *
  * VQB_OK: none was refused. Else the status of the first that was. VQB_E_BUSY: a bio is the
- * library's already, or in a plug, where the list ends, since its `next` is in use; what came before
- * was submitted.
+ * library's already, or in a plug, where the list ends, since its `next` is in use; what came
+ * before was submitted.
  */
 VQB_API int32_t vqb_blk_submit_list(struct vqb_blk_driver *drv, struct vqb_bio *list,
 				    struct vqb_bio **refused);

@@ -151,8 +151,8 @@ VQB_API int32_t vqb_requests_init(void *mem, size_t bytes, const struct vqb_requ
  * VQB_E_INVALID: IN and OUT: no data, not whole blocks, or past capacity. DISCARD and its like:
  *   the same of `sectors`, or there is data. FLUSH: data. GET_ID, GET_LIFETIME: not 20 or 6
  *   bytes. A bad segment; a flag that the op doesn't have; `zero`.
- * VQB_E_TOOBIG: a block of it can't be sent under these limits (vqb_map_next). GET_ID, GET_LIFETIME:
- *   the same of its segments, which are sent as they are.
+ * VQB_E_TOOBIG: a block of it can't be sent under these limits (vqb_map_next). GET_ID and
+ *   GET_LIFETIME: the same of their segments, which are sent as they are.
  * VQB_E_BUSY: the bio is the library's already, or in a plug: only the plug can take it out.
  * On failure nothing has changed but `status`, which says the same (of a BUSY one, nothing).
  * Cost: constant, and a nanosecond for each vector.

@@ -107,8 +107,8 @@ static void set_area(struct vqb_blk_driver *drv, const struct vqb_dma *area)
 }
 
 /*
- * Ranges that a request can carry, whatever slot it gets: they lie in the area as one segment, which
- * is subject to limits like any other.
+ * Ranges that a request can carry, whatever slot it gets: they lie in the area as one segment,
+ * which is subject to limits like any other.
  */
 static uint32_t ranges_in_segment(uint64_t at, uint32_t depth, uint32_t ranges,
 				  const struct vqb_limits *limits)
