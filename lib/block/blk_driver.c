@@ -324,7 +324,7 @@ int32_t vqb_blk_submit_list(struct vqb_blk_driver *drv, struct vqb_bio *list,
 			    struct vqb_bio **refused)
 {
 	uint32_t waited = drv->rq.waiting;
-	struct vqb_bio *none, *next, **tail = refused ? refused : &none, **first = tail;
+	struct vqb_bio *none = NULL, *next, **tail = refused ? refused : &none, **first = tail;
 	int32_t status, answer = VQB_OK;
 
 	for (; list; list = next) {
