@@ -97,8 +97,8 @@ struct vqb_blk_driver_config {
 
 /*
  * Bytes that vqb_blk_driver_init needs: at most VQB_BLK_DRIVER_BYTES.
- * 0: struct_size, `zero`, `depth`, `ranges`, `limits` or `mapping` is invalid; of the last one
- * vqb_limits_check says why, but that more than 32766 segments are too many, too. Any thread.
+ * 0: struct_size, `zero`, `depth`, `ranges`, `limits` or `mapping` is invalid. Why a `mapping` is,
+ * vqb_limits_check says; here, more than 32766 segments are refused as well. Any thread.
  */
 VQB_API size_t vqb_blk_driver_size(const struct vqb_blk_driver_config *config);
 
