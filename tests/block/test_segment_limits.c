@@ -371,6 +371,41 @@ static void a_device_announces_what_its_backend_can(void **state)
 	assert_int_equal(vqb_blk_limits_announce(&caps, &shape, &out), VQB_E_INVALID);
 }
 
+/* All that is left, or whole blocks up to the alignment, where it is within reach. */
+static void a_range_ends_at_the_alignment_if_it_cannot_end_at_the_end(void **state)
+{
+	static const struct {
+		uint32_t block, max, alignment;
+		uint64_t sector, sectors;
+		uint32_t want;
+	} try[] = {
+		{ 512, 20, 0, 5, 20, 20 },
+		{ 512, 20, 0, 5, 21, 20 },
+		{ 512, 20, 16, 5, 50, 11 },
+		{ 512, 20, 16, 16, 34, 16 },
+		{ 512, 20, 16, 48, 7, 7 },
+		{ 512, 10, 7, 3, 20, 4 },
+		{ 512, 10, 1000, 3, 20, 10 },
+		{ 4096, 20, 0, 8, 80, 16 },
+		{ 4096, 20, 16, 8, 80, 8 },
+		{ 4096, 20, 12, 8, 80, 16 },
+		{ 512, UINT32_MAX, 0, 1, UINT64_MAX, UINT32_MAX },
+		{ 512, 20, 16, 5, 0, 0 },
+	};
+
+	(void)state;
+	for (unsigned i = 0; i < sizeof(try) / sizeof(try[0]); i++) {
+		struct vqb_limits limits = no_limits();
+		struct vqb_range_limits range = { .max_sectors = try[i].max,
+						  .max_ranges = 1,
+						  .alignment = try[i].alignment };
+
+		limits.block_size = try[i].block;
+		assert_int_equal(vqb_limits_range(&limits, &range, try[i].sector, try[i].sectors),
+				 try[i].want);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -388,6 +423,7 @@ int main(void)
 		cmocka_unit_test(a_device_announces_what_fits_into_its_ring),
 		cmocka_unit_test(the_longest_request_is_within_the_backend_s_transfer),
 		cmocka_unit_test(a_device_announces_what_its_backend_can),
+		cmocka_unit_test(a_range_ends_at_the_alignment_if_it_cannot_end_at_the_end),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

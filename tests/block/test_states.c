@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * lib/block/states.md against what is done: while events come by chance (model/requests_sim.h,
- * model/blk_driver_sim.h), each step that a bio, a request or the ring takes has to be a row of the tables,
- * and each row has to be taken. The steps of writes are tried one by one.
+ * model/blk_driver_sim.h), each step that a bio, a request or the ring takes has to be a row of the
+ * tables, and each row has to be taken. The steps of writes are tried one by one.
  *
  * VQB_STATES_MD is the path of that page. VQB_SEED, VQB_LONG, VQB_SHORT: length.h.
  */
