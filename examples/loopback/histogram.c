@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * A value below 2 * STEPS is its own bucket. Above, with its highest bit at position b, it is
- * shifted right by b - STEP_BITS, which leaves STEPS to 2 * STEPS - 1; each shift has the next STEPS
- * buckets.
+ * shifted right by b - STEP_BITS, which leaves STEPS to 2 * STEPS - 1; each shift has the next
+ * STEPS buckets.
  */
 #include "histogram.h"
 

@@ -4,8 +4,8 @@
  * ends at 2^64, some that adjoin in the guest and lie apart in the host, and a hook that hands
  * memory out few bytes at a time. What an address means can also be asked without the library
  * (guest_find), and there is a second copy of everything, to see what the library has written. A
- * third one is what a migration would have sent, if the map has a log: what was written is sent when
- * the log is told of it, so that all must be the same in the end.
+ * third one is what a migration would have sent, if the map has a log: what was written is sent
+ * when the log is told of it, so that all must be the same in the end.
  */
 #ifndef TESTS_FUZZ_GUEST_H
 #define TESTS_FUZZ_GUEST_H
