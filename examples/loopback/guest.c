@@ -248,7 +248,7 @@ static void work(struct guest *g)
 	}
 }
 
-	/* While all guests wait. If the run doesn't end now, it never did: the phase is complete. */
+/* While all guests wait. If the run doesn't end now, it never did: the phase is complete. */
 static void next_phase(struct run *run)
 {
 	bool ends = run_ends(run);
