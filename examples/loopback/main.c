@@ -5,7 +5,7 @@
  *   options.c   what is asked for
  *   job_*.c     what that is, as I/Os for each thread      iolog.c       logs of fio
  *   queue.c     driver and device, on one ring             ledger.c      what the disk must hold
- *   guest.c     the threads that send I/Os                 stamp.c       sectors that are told apart
+ *   guest.c     the threads that send I/Os                 stamp.c       what is in a sector
  *   owner.c     who has the driver: submit, cancel, reset  memory.c      guest memory
  *   host.c      the thread that serves them                disk.c        where data is stored
  *   run.c       all of these, for every queue              layers.c      faults in front of it
