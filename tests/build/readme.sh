@@ -1,5 +1,6 @@
 # readme.sh SCRATCH TOP LIBRARY: the C code that README.md shows compiles, each piece of it alone and
-# without a warning, and works: the driver's piece and the device's exchange messages.
+# without a warning, and works: the driver's piece and the device's exchange messages, and the block
+# driver's writes to a disk.
 set -eu
 scratch=$1 top=$2 library=$3
 rm -rf "$scratch" && mkdir -p "$scratch"
@@ -8,8 +9,8 @@ awk -v out="$scratch/piece" '
 	/^```/ { inside = !inside && $0 == "```c"; if (inside) name = out (++n) ".c"; next }
 	inside { print >name }
 	' "$top/README.md"
-[ -e "$scratch/piece1.c" ] && [ -e "$scratch/piece2.c" ] ||
-	{ echo "readme: README.md does not show the C code of both sides"; exit 1; }
+[ -e "$scratch/piece1.c" ] && [ -e "$scratch/piece2.c" ] && [ -e "$scratch/piece3.c" ] ||
+	{ echo "readme: README.md does not show the C code of both sides, and of a disk"; exit 1; }
 
 for piece in "$scratch"/*.c; do
 	"$CC" -std=c11 -Wall -Wextra -Wconversion -Wshadow -Wstrict-prototypes -Werror -I"$top/include" \
