@@ -179,14 +179,14 @@ static void arrive(struct sim *s)
 	const struct mwf_cell *c = &s->cell;
 	double u = ((double)(random_word(&s->random) >> 11) + 1) / (double)(UINT64_C(1) << 53);
 
-	if (s->arrived >= c->warm && !s->from.time)
+	if (s->arrived >= c->warm && s->from.time <= 0)
 		s->from = moment(s);
 	check(vqb_blk_submit_list(s->guest.blk, make_list(s), NULL));
 	vqb_blk_publish(s->guest.blk);
 	s->lists++;
 	s->full += vqb_blk_waiting(s->guest.blk) > 0;
 	s->next -= log(u) * c->list / (c->load * capacity(c));
-	if (s->arrived >= c->warm + c->measure && !s->to.time)
+	if (s->arrived >= c->warm + c->measure && s->to.time <= 0)
 		s->to = moment(s);
 }
 
