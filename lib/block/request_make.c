@@ -352,10 +352,10 @@ static uint64_t add_ranges(const struct vqb_limits *limits, const struct vqb_ran
 			   uint64_t sector, uint64_t end, struct vqb_segment *table, uint32_t most,
 			   uint32_t *n)
 {
-	struct vqb_segment *last = table + *n - 1;
+	struct vqb_segment *last = *n ? &table[*n - 1] : NULL;
 	uint32_t len;
 
-	if (*n && last->addr + last->len == sector &&
+	if (last && last->addr + last->len == sector &&
 	    end - sector <= ranges->max_sectors - last->len) {
 		last->len += (uint32_t)(end - sector);
 		return end;
