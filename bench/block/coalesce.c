@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * coalesce.c: what does it cost to have requests joined? In nanoseconds per request of a batch of 32,
- * one piece each: added and flushed, and apart from that given back when they are done. Beside it
- * what a device would write without the library: qsort, one pass that joins neighbours within the
- * limits and copies their pieces, and one over the members when they are done. It knows nothing of
- * overlaps, of joined submissions that are still out, or of failures.
+ * coalesce.c: what does it cost to have requests joined? In nanoseconds per request of a batch of
+ * 32, one piece each: added and flushed, and apart from that given back when they are done. Beside
+ * it what a device would write without the library: qsort, one pass that joins neighbours within
+ * the limits and copies their pieces, and one over the members when they are done. It knows nothing
+ * of overlaps, of joined submissions that are still out, or of failures.
  *
  * Sixteen batches are out at a time; their requests are the same 512 all along, as those of a queue
  * are. Offsets come from many batches, so that a random one isn't known to the branch predictor by
@@ -67,7 +67,9 @@ static void shuffle(uint64_t *v, uint32_t n, struct random *random)
 	}
 }
 
-/* Runs are apart from each other. Random requests never adjoin: only each other block may be one. */
+/*
+ * Runs are apart from each other. Random requests never adjoin: only each other block may be one.
+ */
 static void make_batches(struct work *w, enum shape shape, struct random *random)
 {
 	for (uint32_t i = 0; i < BATCHES; i++) {

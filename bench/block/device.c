@@ -2,8 +2,8 @@
 /*
  * device.c: what does a request cost the whole device, with storage that does nothing? In
  * nanoseconds per request within vqb_blk_queue_run: taken, parsed, checked, submitted, finished,
- * put and announced. The driver's part is not in it. EVENT_IDX, both sides armed in each batch, three
- * direct descriptors (FLUSH: two), and 4 KiB for those that have data or a range.
+ * put and announced. The driver's part is not in it. EVENT_IDX, both sides armed in each batch,
+ * three direct descriptors (FLUSH: two), and 4 KiB for those that have data or a range.
  *
  * Which part of the device instructions belong to: bench/block/instructions.
  */

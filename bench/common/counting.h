@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * counting.h: instructions, as a script `instructions` counts them (instructions.sh), which runs this
- * very program for each of the cases that it is given, with -c.
+ * counting.h: instructions, as a script `instructions` counts them (instructions.sh), which runs
+ * this very program for each of the cases that it is given, with -c.
  */
 #ifndef BENCH_COUNTING_H
 #define BENCH_COUNTING_H

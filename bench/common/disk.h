@@ -24,8 +24,9 @@ struct disk_plan {
 	struct vqb_backend *backend; /* this disk's alone */
 	bool joins;                  /* with a coalescer */
 	/*
-	 * For a driver of another kind, which has no requests here: segments of data that one of its
-	 * requests has at most, on a ring with indirect tables, and what it needs of guest memory.
+	 * For a driver of another kind, which has no requests here: segments of data that one of
+	 * its requests has at most, on a ring with indirect tables, and what it needs of guest
+	 * memory.
 	 */
 	uint32_t segments;
 	size_t small, data; /* bytes; at shared_at and at ENDS_HIGH */

@@ -21,7 +21,8 @@ enum { REAL_LONGEST = 66, REAL_PARALLEL = 128 };
 /*
  * Prints a line for each cell: the rates, adaptive over the better of never and always with its
  * interval, and whether they agree, which is that the interval reaches 0.98, and that it lies above
- * that or is at most 0.1 wide. The answer is how many do; `low` is how many have all of the interval there.
+ * that or is at most 0.1 wide. The answer is how many do; `low` is how many have all of the
+ * interval there.
  */
 struct summary real_run(FILE *to);
 

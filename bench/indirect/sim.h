@@ -5,10 +5,11 @@
  *
  * The device is told of new requests by a kick, takes all there are, and serves each for about the
  * same time (`jitter` to either side: with none, requests go round in the waves of the first
- * moments for ever, and the figures are about those) on one of `parallel` servers; one that is done is put and published at once, and interrupts
- * a driver that has asked for it. The driver's thread reaps all there is, adds what the load
- * wants and the ring holds, and turns; it sleeps when nothing is there. It is never asleep and
- * charged at once: its own work is charged by the prices below, in nanoseconds.
+ * moments for ever, and the figures are about those) on one of `parallel` servers; one that is done
+ * is put and published at once, and interrupts a driver that has asked for it. The driver's thread
+ * reaps all there is, adds what the load wants and the ring holds, and turns; it sleeps when
+ * nothing is there. It is never asleep and charged at once: its own work is charged by the prices
+ * below, in nanoseconds.
  */
 #ifndef BENCH_INDIRECT_SIM_H
 #define BENCH_INDIRECT_SIM_H

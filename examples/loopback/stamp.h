@@ -28,7 +28,8 @@ bool stamp_matches(const uint64_t word[SECTOR_WORDS], const struct stamp *stamp)
 enum stamp_kind {
 	STAMP_NONE,    /* not one of ours */
 	STAMP_WHOLE,   /* as somebody filled it: *stamp says who, where and when */
-	STAMP_DAMAGED, /* begins or ends like one of ours and isn't whole; *stamp is what it claims */
+	STAMP_DAMAGED, /* begins or ends like one of ours and isn't whole; *stamp is what it claims
+			*/
 };
 
 enum stamp_kind stamp_read(const uint64_t word[SECTOR_WORDS], struct stamp *stamp);

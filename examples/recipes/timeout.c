@@ -197,7 +197,9 @@ int main(void)
 	REQUIRE(serve(q, ENOUGH) == VQB_OK);
 	verify(q);
 
-	/* Slow: two of those with a deadline were sent, and are late; the other four are cancelled. */
+	/*
+	 * Slow: two of those with a deadline were sent, and are late; the other four are cancelled.
+	 */
 	disk_hang(q);
 	submit_all(q, true);
 	REQUIRE(serve(q, TWICE) == VQB_E_AGAIN);
@@ -215,7 +217,9 @@ int main(void)
 	verify(q);
 	REQUIRE(written == 26 && cancelled == 8 && undecided == 2);
 
-	/* DEVICE_NEEDS_RESET, which the transport has seen: whoever has no deadline waits it out. */
+	/*
+	 * DEVICE_NEEDS_RESET, which the transport has seen: whoever has no deadline waits it out.
+	 */
 	disk_hang(q);
 	submit_all(q, false);
 	vqb_driver_needs_reset(q->ring);

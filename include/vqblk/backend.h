@@ -106,7 +106,9 @@ struct vqb_backend_caps {
 	uint64_t max_range;    /* most bytes of one DISCARD, WRITE_ZEROES or SECURE_ERASE */
 	uint32_t max_pieces;   /* most pieces of one io; a request of more gets IOERR */
 	uint32_t alignment;    /* of offset and length: a power of two up to the block size */
-	/* Where a discard, or secure erase, should begin and end to be of use: bytes; 0: anywhere. */
+	/*
+	 * Where a discard, or secure erase, should begin and end to be of use: bytes; 0: anywhere.
+	 */
 	uint32_t discard_alignment, erase_alignment;
 	uint32_t can; /* enum vqb_backend_can */
 	uint32_t zero;

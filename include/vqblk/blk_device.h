@@ -22,17 +22,15 @@
  *             without a backend call.
  *   FLUSH     data and sector are ignored. Served whether the feature was negotiated or not.
  *   DISCARD, WRITE_ZEROES, SECURE_ERASE
- *             the ranges are copied out of guest memory, then all of them are checked, and only then
- *             carried out, one after the other. UNSUPP: not negotiated, or a range has a flag that
- *             its type doesn't know (UNMAP is known to WRITE_ZEROES alone). IOERR: no range at all,
- *             too many, or data that is no whole number of them; a range that is longer than
- *             offered, past capacity, not whole blocks or not at a block; a read-only disk;
- *             writable data; or one range failed, then those behind it were not tried. A range of no
- *             sectors is fine, and nothing is done. The sector in the header is ignored.
- *   GET_ID    the serial, filled up with zeroes to 20 bytes; IOERR where the data is not 20 bytes.
- *   GET_LIFETIME
- *             what the backend says, with 0 (unknown) for a value that the specification reserves;
- *             UNSUPP where it was not negotiated, IOERR where the data is not 6 bytes.
+ *             the ranges are copied out of guest memory, then all of them are checked, and only
+ * then carried out, one after the other. UNSUPP: not negotiated, or a range has a flag that its
+ * type doesn't know (UNMAP is known to WRITE_ZEROES alone). IOERR: no range at all, too many, or
+ * data that is no whole number of them; a range that is longer than offered, past capacity, not
+ * whole blocks or not at a block; a read-only disk; writable data; or one range failed, then those
+ * behind it were not tried. A range of no sectors is fine, and nothing is done. The sector in the
+ * header is ignored. GET_ID    the serial, filled up with zeroes to 20 bytes; IOERR where the data
+ * is not 20 bytes. GET_LIFETIME what the backend says, with 0 (unknown) for a value that the
+ * specification reserves; UNSUPP where it was not negotiated, IOERR where the data is not 6 bytes.
  *   others    UNSUPP, legacy types and the legacy barrier bit among them.
  *   no header or no place for the status: the chain comes back with length 0, nothing written.
  *
@@ -42,8 +40,8 @@
  * under way leaves that one either way.
  *
  * With a coalescer, reads or writes that are neighbours go to the backend as one; what was
- * collected goes out before a request of another kind, and at the end of every call. While there are
- * none, up to 15 of 16 requests are spared the search; one that follows on the one before, or
+ * collected goes out before a request of another kind, and at the end of every call. While there
+ * are none, up to 15 of 16 requests are spared the search; one that follows on the one before, or
  * precedes it, ends that.
  *
  * Where the ring's memory map has a log of dirty pages, it is told of data and status.
@@ -74,7 +72,8 @@ struct vqb_blk_device_config {
 	/*
 	 * Wanted features, of the type and of the ring; what can't be honoured is left out. RO
 	 * makes the disk read-only. FLUSH belongs in here unless the backend can't. CONFIG_WCE only
-	 * where what a driver writes to the configuration space reaches vqb_blk_device_write_config.
+	 * where what a driver writes to the configuration space reaches
+	 * vqb_blk_device_write_config.
 	 */
 	uint64_t features;
 	const struct vqb_blk_limits *limits; /* copied; 0 in a field: its value if absent */
@@ -174,9 +173,9 @@ struct vqb_blk_queue_config {
 	uint32_t struct_size; /* sizeof(struct vqb_blk_queue_config) */
 	uint32_t requests;    /* most at a time: 1 to 32768; the ring's size is right */
 	/*
-	 * Room for their pieces, from 3; from the device's segments + 2 where it offers SEG_MAX, and
-	 * from 3 and VQB_BLK_RANGE_PIECES of the ranges that it offers. 4 for each request serve
-	 * well, and a request takes more where buffers cross extents.
+	 * Room for their pieces, from 3; from the device's segments + 2 where it offers SEG_MAX,
+	 * and from 3 and VQB_BLK_RANGE_PIECES of the ranges that it offers. 4 for each request
+	 * serve well, and a request takes more where buffers cross extents.
 	 */
 	uint32_t pieces;
 	uint32_t zero;

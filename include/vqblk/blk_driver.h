@@ -63,8 +63,9 @@ struct vqb_blk_driver_config {
 	uint32_t depth;
 	struct vqb_driver *ring; /* with nothing in flight */
 	/*
-	 * For headers, ranges and status bytes; aligned to 64 at both addresses. VQB_BLK_AREA_BYTES.
-	 * Coherent memory, whatever the ring is in: nothing of it is flushed or invalidated.
+	 * For headers, ranges and status bytes; aligned to 64 at both addresses.
+	 * VQB_BLK_AREA_BYTES. Coherent memory, whatever the ring is in: nothing of it is flushed or
+	 * invalidated.
 	 */
 	struct vqb_dma area;
 	uint64_t features;                   /* as negotiated */

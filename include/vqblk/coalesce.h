@@ -83,8 +83,8 @@ VQB_API int32_t vqb_coalescer_init(void *mem, size_t bytes,
  * VQB_E_BUSY: it overlaps a joined submission that is not done: add it again after that.
  * VQB_E_INVALID: neither IN nor OUT, no bytes, or its end is past 2^64; nothing was kept. That
  * `bytes` is what the pieces have in all, and that the io is not in here yet, is taken on trust.
- * Cost: constant; where it lies between the first and the last byte of those that are out, a compare
- * for each of them.
+ * Cost: constant; where it lies between the first and the last byte of those that are out, a
+ * compare for each of them.
  */
 VQB_API int32_t vqb_coalescer_add(struct vqb_coalescer *c, struct vqb_io *io);
 
@@ -108,15 +108,15 @@ VQB_API void vqb_coalescer_done(struct vqb_coalescer *c, struct vqb_io *io,
 				struct vqb_io_list *done, struct vqb_io_list *retry);
 
 /*
- * A request that a submission stands for: of a joined one the first, else the submission itself. For
- * who has to know what is behind one before it ends. Cost: constant.
+ * A request that a submission stands for: of a joined one the first, else the submission itself.
+ * For who has to know what is behind one before it ends. Cost: constant.
  */
 VQB_API const struct vqb_io *vqb_coalescer_member(const struct vqb_io *io);
 
 /*
- * Do the `bytes` (from 1) bytes at `offset` overlap a joined submission that is not done? What is no
- * read or write, but changes the disk all the same, has to wait for it. Not for what is collected:
- * flush first. Cost: as add.
+ * Do the `bytes` (from 1) bytes at `offset` overlap a joined submission that is not done? What is
+ * no read or write, but changes the disk all the same, has to wait for it. Not for what is
+ * collected: flush first. Cost: as add.
  */
 VQB_API uint32_t vqb_coalescer_overlaps(struct vqb_coalescer *c, uint64_t offset, uint64_t bytes);
 

@@ -47,8 +47,8 @@ int32_t vqb_batch_init(void *mem, size_t bytes, const struct vqb_batch_config *c
 }
 
 /*
- * Where the queue is or would be, one of the two being NULL. Beyond the last one, which isn't counted
- * yet; NULL: there is no room.
+ * Where the queue is or would be, one of the two being NULL. Beyond the last one, which isn't
+ * counted yet; NULL: there is no room.
  */
 static struct vqb_batch_queue *find(struct vqb_batch *b, struct vqb_device *dev,
 				    struct vqb_driver *drv)

@@ -8,7 +8,7 @@
 
 /* ---- answers ---- */
 
-VQB_COLD void blk_log_status(struct vqb_blk_queue *queue, void *status)
+VQB_COLD void vqb__blk_log_status(struct vqb_blk_queue *queue, void *status)
 {
 	const struct vqb_piece piece = { .base = status, .len = 1 };
 
@@ -92,7 +92,7 @@ VQB_INLINE void send_transfer(struct vqb_blk_queue *queue, const struct vqb_chai
 		io->pieces = from->outs;
 		io->bytes = from->out_bytes;
 	}
-	blk_submit(queue, io);
+	vqb__blk_submit(queue, io);
 }
 
 /* Everything that can be wrong with a read or write and is known beforehand. */
@@ -137,7 +137,7 @@ static VQB_APART void admit_other(struct vqb_blk_queue *queue, const struct vqb_
 	uint8_t code = VQB_BLK_S_UNSUPP;
 
 	if (from->type == VQB_BLK_FLUSH && queue->backend->caps.can & VQB_CAN_FLUSH) {
-		blk_submit(queue, begin(queue, chain, from));
+		vqb__blk_submit(queue, begin(queue, chain, from));
 		return;
 	}
 	if (from->type == VQB_BLK_GET_ID)
@@ -148,7 +148,7 @@ static VQB_APART void admit_other(struct vqb_blk_queue *queue, const struct vqb_
 		   code == VQB_BLK_S_OK ? from->in_bytes : 0);
 }
 
-int blk_admit(struct vqb_blk_queue *queue, uint32_t i)
+int vqb__blk_admit(struct vqb_blk_queue *queue, uint32_t i)
 {
 	const struct vqb_chain *chain = &queue->chain[i];
 	struct vqb_blk_request from;
@@ -166,7 +166,7 @@ int blk_admit(struct vqb_blk_queue *queue, uint32_t i)
 	case VQB_BLK_DISCARD:
 	case VQB_BLK_WRITE_ZEROES:
 	case VQB_BLK_SECURE_ERASE:
-		return blk_admit_ranges(queue, i, &from);
+		return vqb__blk_admit_ranges(queue, i, &from);
 	default:
 		admit_other(queue, chain, &from);
 		return 1;

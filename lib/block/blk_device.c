@@ -183,7 +183,7 @@ void vqb_blk_device_reset(struct vqb_blk_device *dev)
 
 /* ---- the configuration space ---- */
 
-uint64_t blk_device_capacity(const struct vqb_blk_device *dev, uint32_t *generation)
+uint64_t vqb__blk_device_capacity(const struct vqb_blk_device *dev, uint32_t *generation)
 {
 	const struct blk_live *live = &dev->live;
 	uint32_t now = vqb_port_load32(&live->generation), low, high;
@@ -220,7 +220,7 @@ uint64_t vqb_blk_device_capacity(const struct vqb_blk_device *dev)
 {
 	uint32_t generation;
 
-	return blk_device_capacity(dev, &generation);
+	return vqb__blk_device_capacity(dev, &generation);
 }
 
 uint32_t vqb_blk_device_generation(const struct vqb_blk_device *dev)

@@ -12,9 +12,9 @@
 
 struct blk_live {
 	/*
-	 * Counts changes of the capacity, and its lowest bit says which of the two is the present one
-	 * (low word, high word). A change writes the other one first, so readers never wait for it,
-	 * and go round only when it changed while they looked.
+	 * Counts changes of the capacity, and its lowest bit says which of the two is the present
+	 * one (low word, high word). A change writes the other one first, so readers never wait for
+	 * it, and go round only when it changed while they looked.
 	 */
 	uint32_t generation;
 	uint32_t capacity[2][2];
@@ -32,7 +32,7 @@ struct vqb_blk_device {
 };
 
 /* In sectors, in one piece, with the generation that it belongs to. */
-uint64_t blk_device_capacity(const struct vqb_blk_device *dev, uint32_t *generation);
+uint64_t vqb__blk_device_capacity(const struct vqb_blk_device *dev, uint32_t *generation);
 
 static inline int blk_device_offers(const struct vqb_blk_device *dev, uint32_t feature)
 {

@@ -132,11 +132,11 @@ static void set_features(struct vqb_blk_queue *queue, uint64_t accepted)
 	queue->cache = (uint8_t)cache_of(queue->device, accepted);
 }
 
-void blk_see_capacity(struct vqb_blk_queue *queue)
+void vqb__blk_see_capacity(struct vqb_blk_queue *queue)
 {
 	uint64_t most = queue->backend->caps.bytes >> VQB_SECTOR_SHIFT;
 
-	queue->capacity = blk_device_capacity(queue->device, &queue->generation);
+	queue->capacity = vqb__blk_device_capacity(queue->device, &queue->generation);
 	if (queue->capacity > most)
 		queue->capacity = most;
 }
@@ -170,7 +170,7 @@ int32_t vqb_blk_queue_init(void *mem, size_t bytes, const struct vqb_blk_queue_c
 	queue->max_range =
 		config->backend->caps.max_range & ~(uint64_t)(config->device->block_size - 1);
 	queue->want = 1;
-	blk_see_capacity(queue);
+	vqb__blk_see_capacity(queue);
 	set_features(queue, config->features);
 	lay_out(queue, config);
 	*out = queue;
@@ -210,15 +210,15 @@ enum stop {
 };
 
 /*
- * Admits what was taken: all of it, or up to a request that has to find room first. Answers how many
- * chains are out; the others are back in the ring.
+ * Admits what was taken: all of it, or up to a request that has to find room first. Answers how
+ * many chains are out; the others are back in the ring.
  */
 static uint32_t admit_batch(struct vqb_blk_queue *queue)
 {
 	uint32_t i;
 
 	for (i = 0; i < queue->taken; i++) {
-		if (!blk_admit(queue, i))
+		if (!vqb__blk_admit(queue, i))
 			break;
 	}
 	queue->counters.requests += queue->taken;
@@ -226,8 +226,8 @@ static uint32_t admit_batch(struct vqb_blk_queue *queue)
 }
 
 /*
- * Takes and admits one batch. A chain that doesn't fit into the gap it was shown to gets a larger one
- * the next time, or none, so a driver that changes it under our eyes can't keep us here.
+ * Takes and admits one batch. A chain that doesn't fit into the gap it was shown to gets a larger
+ * one the next time, or none, so a driver that changes it under our eyes can't keep us here.
  */
 static enum stop take_batch(struct vqb_blk_queue *queue, uint32_t *budget)
 {
@@ -265,9 +265,9 @@ static enum stop drain(struct vqb_blk_queue *queue, uint32_t *budget)
 	enum stop stop = GO_ON;
 
 	while (stop == GO_ON) {
-		if (blk_collect(queue))
+		if (vqb__blk_collect(queue))
 			vqb_device_expose(queue->ring);
-		blk_resubmit(queue);
+		vqb__blk_resubmit(queue);
 		if (blk_waits(queue))
 			return STALLED;
 		if (!*budget)
@@ -287,9 +287,9 @@ static enum stop serve(struct vqb_blk_queue *queue, uint32_t budget)
 	do {
 		vqb_backend_plug(queue->backend);
 		stop = drain(queue, &budget);
-		blk_let_go(queue);
+		vqb__blk_let_go(queue);
 		vqb_backend_unplug(queue->backend);
-		ended = blk_collect(queue);
+		ended = vqb__blk_collect(queue);
 	} while (ended && (stop == STALLED || blk_waits(queue)) && budget);
 	return blk_waits(queue) && stop == EMPTY ? STALLED : stop;
 }
@@ -322,12 +322,12 @@ uint32_t vqb_blk_queue_poll(struct vqb_blk_queue *queue, uint32_t budget)
 int32_t vqb_blk_queue_quiesce(struct vqb_blk_queue *queue)
 {
 	queue->logs = (uint8_t)vqb_device_logs(queue->ring);
-	blk_collect(queue);
+	vqb__blk_collect(queue);
 	vqb_backend_plug(queue->backend);
-	blk_resubmit(queue);
-	blk_let_go(queue);
+	vqb__blk_resubmit(queue);
+	vqb__blk_let_go(queue);
 	vqb_backend_unplug(queue->backend);
-	blk_collect(queue);
+	vqb__blk_collect(queue);
 	return queue->in_backend || blk_waits(queue) ? VQB_E_BUSY : VQB_OK;
 }
 

@@ -11,7 +11,8 @@
  * A request is in exactly one place: idle, collected by the coalescer (alone or, from then on,
  * within a joined submission), ready for the backend, in the backend, or waiting to get on the way
  * at all. Where the coalescer finds nothing to join, most reads and writes go past it, as they do
- * where there is none. Its pieces, or its ranges, are held in the arena from the moment it is not idle.
+ * where there is none. Its pieces, or its ranges, are held in the arena from the moment it is not
+ * idle.
  *
  * Order: what is ready was taken before what waits, and while anything is ready or waits nothing
  * new is taken. Only within one call is anything collected. So requests reach the backend in the
@@ -31,7 +32,9 @@
 
 enum { BLK_BATCH = 32 }; /* chains taken at a time, in a queue that isn't small */
 
-/* So many in a row of which none could be joined show that it isn't worth while: so many don't try. */
+/*
+ * So many in a row of which none could be joined show that it isn't worth while: so many don't try.
+ */
 enum { BLK_DRY = 8 * BLK_BATCH, BLK_PAST = 15 * BLK_BATCH };
 
 /* A range as it was copied out of guest memory. */
@@ -83,7 +86,8 @@ struct vqb_blk_queue {
 	uint32_t taken;     /* chains of the present batch */
 	uint32_t gap_end;   /* where the room ends that their pieces begin */
 	uint8_t cache;      /* enum blk_cache */
-	uint8_t logs; /* the ring's memory map has a log; looked up on entry, as the map may change */
+	uint8_t logs; /* the ring's memory map has a log; looked up on entry, as the map may change
+		       */
 	uint8_t zero[2];
 	struct blk_arena arena;
 	struct vqb_blk_queue_counters counters; /* submissions: those of neither IN nor OUT */
@@ -123,12 +127,12 @@ static inline int blk_writes_through(const struct vqb_blk_queue *queue)
 }
 
 /* Looks up what the capacity is now. */
-void blk_see_capacity(struct vqb_blk_queue *queue);
+void vqb__blk_see_capacity(struct vqb_blk_queue *queue);
 
 static inline uint64_t blk_capacity(struct vqb_blk_queue *queue)
 {
 	if (VQB_UNLIKELY(vqb_port_load32(&queue->device->live.generation) != queue->generation))
-		blk_see_capacity(queue);
+		vqb__blk_see_capacity(queue);
 	return queue->capacity;
 }
 
@@ -161,9 +165,9 @@ static inline struct blk_request *blk_begin_request(struct vqb_blk_queue *queue,
 /* ---- blk_admit.c ---- */
 
 /* Serves chain number `i` of the batch, or begins to. 0: no, it was given back to the ring. */
-int blk_admit(struct vqb_blk_queue *queue, uint32_t i);
+int vqb__blk_admit(struct vqb_blk_queue *queue, uint32_t i);
 
-VQB_COLD void blk_log_status(struct vqb_blk_queue *queue, void *status);
+VQB_COLD void vqb__blk_log_status(struct vqb_blk_queue *queue, void *status);
 
 /* Puts a chain: status, then length. `filled` bytes of the writable data are good. */
 static inline void blk_answer(struct vqb_blk_queue *queue, struct vqb_ticket ticket,
@@ -173,37 +177,40 @@ static inline void blk_answer(struct vqb_blk_queue *queue, struct vqb_ticket tic
 		queue->counters.failed++;
 	*status = code;
 	if (VQB_UNLIKELY(queue->logs))
-		blk_log_status(queue, status);
+		vqb__blk_log_status(queue, status);
 	vqb_device_put(queue->ring, ticket, vqb_blk_written(in_bytes, filled));
 }
 
 /* ---- blk_range.c ---- */
 
-/* As blk_admit. */
-int blk_admit_ranges(struct vqb_blk_queue *queue, uint32_t i, const struct vqb_blk_request *from);
+/* As vqb__blk_admit. */
+int vqb__blk_admit_ranges(struct vqb_blk_queue *queue, uint32_t i,
+			  const struct vqb_blk_request *from);
 
 /* Makes the io the next step of its request. 0: there is none. */
-int blk_next_step(struct vqb_blk_queue *queue, struct blk_request *request);
+int vqb__blk_next_step(struct vqb_blk_queue *queue, struct blk_request *request);
 
-/* Does any range that is left overlap what the coalescer has joined and the backend has not done? */
-int blk_ranges_blocked(const struct vqb_blk_queue *queue, const struct blk_request *request);
+/*
+ * Does any range that is left overlap what the coalescer has joined and the backend has not done?
+ */
+int vqb__blk_ranges_blocked(const struct vqb_blk_queue *queue, const struct blk_request *request);
 
 /* The io is done up to its end: so is that much of the present range. */
-void blk_step_done(struct blk_request *request);
+void vqb__blk_step_done(struct blk_request *request);
 
 /* ---- blk_transfer.c ---- */
 
 /* A new request, behind all others. */
-void blk_submit(struct vqb_blk_queue *queue, struct vqb_io *io);
+void vqb__blk_submit(struct vqb_blk_queue *queue, struct vqb_io *io);
 
 /* Sends on its way what is ready or waits, as far as the backend takes it. */
-void blk_resubmit(struct vqb_blk_queue *queue);
+void vqb__blk_resubmit(struct vqb_blk_queue *queue);
 
 /* What has been collected becomes ready, and goes as far. */
-void blk_let_go(struct vqb_blk_queue *queue);
+void vqb__blk_let_go(struct vqb_blk_queue *queue);
 
 /* Deals with all that the backend has finished. Answers how many ios it gave back. */
-uint32_t blk_collect(struct vqb_blk_queue *queue);
+uint32_t vqb__blk_collect(struct vqb_blk_queue *queue);
 
 static inline int blk_waits(const struct vqb_blk_queue *queue)
 {

@@ -164,7 +164,7 @@ static uint8_t range_flags(const struct vqb_blk_queue *queue, const struct blk_r
 	return 0;
 }
 
-int blk_next_step(struct vqb_blk_queue *queue, struct blk_request *request)
+int vqb__blk_next_step(struct vqb_blk_queue *queue, struct blk_request *request)
 {
 	struct vqb_io *io = &request->io;
 
@@ -188,7 +188,7 @@ int blk_next_step(struct vqb_blk_queue *queue, struct blk_request *request)
 	return 1;
 }
 
-int blk_ranges_blocked(const struct vqb_blk_queue *queue, const struct blk_request *request)
+int vqb__blk_ranges_blocked(const struct vqb_blk_queue *queue, const struct blk_request *request)
 {
 	uint32_t i;
 
@@ -203,7 +203,7 @@ int blk_ranges_blocked(const struct vqb_blk_queue *queue, const struct blk_reque
 	return 0;
 }
 
-void blk_step_done(struct blk_request *request)
+void vqb__blk_step_done(struct blk_request *request)
 {
 	struct blk_range *range = request->range;
 	uint64_t end = (request->io.offset + request->io.bytes) >> VQB_SECTOR_SHIFT;
@@ -239,8 +239,8 @@ static int start(struct vqb_blk_queue *queue, const struct vqb_chain *chain,
 	request->sync = (uint8_t)has_to_last(queue, from->type);
 	request->range = range;
 	request->ranges = ranges;
-	blk_next_step(queue, request);
-	blk_submit(queue, &request->io);
+	vqb__blk_next_step(queue, request);
+	vqb__blk_submit(queue, &request->io);
 	return 1;
 }
 
@@ -276,7 +276,8 @@ static enum outcome take_ranges(struct vqb_blk_queue *queue, uint32_t i,
 	return ANSWER;
 }
 
-int blk_admit_ranges(struct vqb_blk_queue *queue, uint32_t i, const struct vqb_blk_request *from)
+int vqb__blk_admit_ranges(struct vqb_blk_queue *queue, uint32_t i,
+			  const struct vqb_blk_request *from)
 {
 	struct rules rules = rules_of(queue, from->type);
 	uint8_t code = check_request(queue, &rules, from);

@@ -98,7 +98,9 @@ static void count_bytes(struct vqb_blk_queue *queue, const struct blk_request *r
 		queue->counters.write_bytes += request->done;
 }
 
-/* It failed for good. A request of several steps of which some were done is no longer unsupported. */
+/*
+ * It failed for good. A request of several steps of which some were done is no longer unsupported.
+ */
 static uint8_t failure(const struct blk_request *request)
 {
 	if (request->io.result != VQB_E_UNSUPP || (request->ranged && request->done))
@@ -134,8 +136,8 @@ static void finish(struct vqb_blk_queue *queue, struct blk_request *request)
 	} else {
 		request->done += io->bytes;
 		if (VQB_UNLIKELY(request->ranged)) {
-			blk_step_done(request);
-			if (blk_next_step(queue, request)) {
+			vqb__blk_step_done(request);
+			if (vqb__blk_next_step(queue, request)) {
 				push(&queue->ready, io);
 				return;
 			}
@@ -173,7 +175,7 @@ VQB_INLINE void settle(struct vqb_blk_queue *queue, struct vqb_io *io)
 		finish(queue, (struct blk_request *)io);
 }
 
-uint32_t blk_collect(struct vqb_blk_queue *queue)
+uint32_t vqb__blk_collect(struct vqb_blk_queue *queue)
 {
 	struct vqb_io *io, *next;
 	uint32_t n = 0;
@@ -258,7 +260,7 @@ static void count_dry(struct vqb_blk_queue *queue, uint32_t requests, uint32_t j
 	queue->dry = BLK_DRY - BLK_BATCH;
 }
 
-void blk_let_go(struct vqb_blk_queue *queue)
+void vqb__blk_let_go(struct vqb_blk_queue *queue)
 {
 	struct vqb_io *io, *next;
 	uint32_t all = queue->collected, joined = all;
@@ -285,7 +287,7 @@ static int32_t collect(struct vqb_blk_queue *queue, struct vqb_io *io)
 	int32_t status = vqb_coalescer_add(queue->coalescer, io);
 
 	if (status == VQB_E_NOSPC) {
-		blk_let_go(queue);
+		vqb__blk_let_go(queue);
 		status = vqb_coalescer_add(queue->coalescer, io);
 	}
 	if (!status)
@@ -322,7 +324,7 @@ static int is_blocked(const struct vqb_blk_queue *queue, const struct vqb_io *io
 		return 0;
 	if (io->op <= VQB_BLK_OUT)
 		return !!vqb_coalescer_overlaps(queue->coalescer, io->offset, io->bytes);
-	return request->ranged && blk_ranges_blocked(queue, request);
+	return request->ranged && vqb__blk_ranges_blocked(queue, request);
 }
 
 /*
@@ -334,11 +336,11 @@ static int place(struct vqb_blk_queue *queue, struct vqb_io *io)
 	if (queue->coalescer && io->op <= VQB_BLK_OUT && !goes_past(queue, io))
 		return !collect(queue, io);
 	if (queue->collected)
-		blk_let_go(queue);
+		vqb__blk_let_go(queue);
 	return !queue->ready.first && !is_blocked(queue, io) && try_submit(queue, io);
 }
 
-void blk_submit(struct vqb_blk_queue *queue, struct vqb_io *io)
+void vqb__blk_submit(struct vqb_blk_queue *queue, struct vqb_io *io)
 {
 	int gone = !VQB_UNLIKELY(blk_waits(queue)) &&
 		   (queue->coalescer ? place(queue, io) : try_submit(queue, io));
@@ -347,7 +349,7 @@ void blk_submit(struct vqb_blk_queue *queue, struct vqb_io *io)
 		vqb_io_list_add(&queue->waiting, io);
 }
 
-void blk_resubmit(struct vqb_blk_queue *queue)
+void vqb__blk_resubmit(struct vqb_blk_queue *queue)
 {
 	submit_ready(queue);
 	while (queue->waiting.first && !queue->ready.first) {

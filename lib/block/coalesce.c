@@ -247,7 +247,9 @@ static VQB_APART int32_t keep_maybe(struct vqb_coalescer *c, struct vqb_io *io, 
 		status = VQB_E_BUSY;
 	else
 		status = keep(c, io, io->offset + io->bytes);
-	/* Behind the last byte there is, which is at 0 by the sum, comes nothing: let it be sorted. */
+	/*
+	 * Behind the last byte there is, which is at 0 by the sum, comes nothing: let it be sorted.
+	 */
 	if (!status && !c->behind)
 		c->rising = c->unbroken = 0;
 	return status;
@@ -309,8 +311,8 @@ static void sort_few(const struct entry *in, uint32_t n, struct entry *out)
 }
 
 /*
- * One of two, and no branch, which would be guessed wrong half of the time. `second` is 0 or -1, all
- * bits.
+ * One of two, and no branch, which would be guessed wrong half of the time. `second` is 0 or -1,
+ * all bits.
  */
 VQB_INLINE struct entry pick(const struct entry *one, const struct entry *two, uintptr_t second)
 {
@@ -418,8 +420,8 @@ static struct run find_run(const struct vqb_coalescer *c, const struct entry *e,
 }
 
 /*
- * Does all of the batch make one run, as is known from adding it? Also asked about what is left of one
- * that is over a limit: which it still is.
+ * Does all of the batch make one run, as is known from adding it? Also asked about what is left of
+ * one that is over a limit: which it still is.
  */
 static uint32_t find_all(const struct vqb_coalescer *c, struct run *run)
 {

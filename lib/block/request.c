@@ -52,7 +52,7 @@ static void set_path(struct vqb_requests *rq, uint32_t path)
 	if (path != rq->path)
 		rq->misses = rq->spared = 0;
 	rq->path = path;
-	request_full_end(rq);
+	vqb__request_full_end(rq);
 }
 
 int32_t vqb_requests_init(void *mem, size_t bytes, const struct vqb_requests_config *config,
@@ -142,7 +142,7 @@ VQB_INLINE void unlink(struct vqb_requests *rq, struct vqb_bio *bio)
 	own->before = own->after = NULL;
 	rq->waiting--;
 	if (VQB_UNLIKELY(rq->full.on) && !rq->waiting && !rq->full.pause)
-		request_full_end(rq);
+		vqb__request_full_end(rq);
 }
 
 /* ---- submit ---- */
@@ -172,7 +172,7 @@ int32_t vqb_requests_submit(struct vqb_requests *rq, struct vqb_bio *bio)
 		end = bio->sector + (bio->vec->len >> VQB_SECTOR_SHIFT);
 		apart = 0;
 	} else {
-		status = request_check(rq, bio, &end);
+		status = vqb__request_check(rq, bio, &end);
 		bio->status = status;
 		bio->state = VQB_BIO_IDLE;
 		if (status)
@@ -180,7 +180,7 @@ int32_t vqb_requests_submit(struct vqb_requests *rq, struct vqb_bio *bio)
 		apart = is_apart(bio);
 	}
 	if (VQB_UNLIKELY(rq->full.on) && request_full_asks(rq))
-		request_full_look(rq);
+		vqb__request_full_look(rq);
 	own->queue = rq;
 	own->before = own->after = NULL;
 	own->end = end;
@@ -247,7 +247,7 @@ void vqb_requests_full(struct vqb_requests *rq)
 	rq->counters.full++;
 	look_again(rq);
 	if (rq->path == VQB_PATH_MERGE_WHEN_FULL && rq->waiting && !rq->full.on)
-		request_full_begin(rq);
+		vqb__request_full_begin(rq);
 }
 
 /* ---- back ---- */
@@ -326,7 +326,7 @@ void vqb_requests_done(struct vqb_requests *rq, struct vqb_bio *bio, uint32_t bi
 
 	rq->flying--;
 	if (VQB_UNLIKELY(rq->full.left))
-		request_full_back(rq);
+		vqb__request_full_back(rq);
 	for (; bios; bios--, bio = next) {
 		next = bio->next;
 		if (!part_is_back(rq, bio, status, shared))
@@ -370,7 +370,7 @@ void vqb_requests_abandon(struct vqb_requests *rq, struct vqb_bio ***tail)
 		hand_back(rq, bio, bio->state == VQB_BIO_WAITING ? VQB_E_CANCELLED : VQB_E_AGAIN,
 			  tail);
 	}
-	request_full_end(rq);
+	vqb__request_full_end(rq);
 }
 
 /* ---- queries ---- */

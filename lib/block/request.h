@@ -84,7 +84,7 @@ static inline int request_has(const struct vqb_requests *rq, uint32_t feature)
 
 /*
  * Is it what most bios are, and fine: a read or write of one vector that is one request, with no
- * flags? What this says no to, request_check has to look at.
+ * flags? What this says no to, vqb__request_check has to look at.
  */
 VQB_TINY int request_is_plain(const struct vqb_requests *rq, const struct vqb_bio *bio)
 {
@@ -106,11 +106,11 @@ VQB_TINY int request_is_held(const struct vqb_bio *bio)
 }
 
 /* As vqb_requests_submit says. *end gets the sector behind the last one of an op that has some. */
-int32_t request_check(const struct vqb_requests *rq, const struct vqb_bio *bio, uint64_t *end);
+int32_t vqb__request_check(const struct vqb_requests *rq, const struct vqb_bio *bio, uint64_t *end);
 
 /* There is no room, and there was some before; there is some again, or it does not matter. */
-void request_full_begin(struct vqb_requests *rq);
-void request_full_end(struct vqb_requests *rq);
+void vqb__request_full_begin(struct vqb_requests *rq);
+void vqb__request_full_end(struct vqb_requests *rq);
 
 /* While there is none (full.on), a bio is about to come. */
 static inline int request_full_asks(const struct vqb_requests *rq)
@@ -119,10 +119,10 @@ static inline int request_full_asks(const struct vqb_requests *rq)
 }
 
 /* And nothing waits: is there room again? Not to be asked for every bio. */
-void request_full_look(struct vqb_requests *rq);
+void vqb__request_full_look(struct vqb_requests *rq);
 
 /* While some are timed (full.left): a request is back; all that have come back with it are. */
-void request_full_back(struct vqb_requests *rq);
-void request_full_mark(struct vqb_requests *rq);
+void vqb__request_full_back(struct vqb_requests *rq);
+void vqb__request_full_mark(struct vqb_requests *rq);
 
 #endif

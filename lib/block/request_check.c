@@ -79,7 +79,7 @@ static uint32_t flags_of(uint32_t op)
 	return flags;
 }
 
-int32_t request_check(const struct vqb_requests *rq, const struct vqb_bio *bio, uint64_t *end)
+int32_t vqb__request_check(const struct vqb_requests *rq, const struct vqb_bio *bio, uint64_t *end)
 {
 	*end = 0;
 	if (bio->flags & ~flags_of(bio->op) || bio->zero || (bio->nvec && !bio->vec))

@@ -48,7 +48,7 @@ static void add_news(struct vqb_requests *rq)
 		f->behind = most;
 }
 
-void request_full_begin(struct vqb_requests *rq)
+void vqb__request_full_begin(struct vqb_requests *rq)
 {
 	struct request_full *f = &rq->full;
 	uint32_t bios = rq->outstanding - rq->waiting;
@@ -74,13 +74,13 @@ void request_full_begin(struct vqb_requests *rq)
 	f->count = f->left = f->room;
 }
 
-void request_full_end(struct vqb_requests *rq)
+void vqb__request_full_end(struct vqb_requests *rq)
 {
 	rq->merging = rq->path == VQB_PATH_REQUEST;
 	rq->full.on = rq->full.left = 0;
 }
 
-void request_full_mark(struct vqb_requests *rq)
+void vqb__request_full_mark(struct vqb_requests *rq)
 {
 	struct request_full *f = &rq->full;
 
@@ -90,7 +90,7 @@ void request_full_mark(struct vqb_requests *rq)
 	f->last = now(f);
 }
 
-void request_full_back(struct vqb_requests *rq)
+void vqb__request_full_back(struct vqb_requests *rq)
 {
 	struct request_full *f = &rq->full;
 	uint64_t at;
@@ -126,10 +126,10 @@ static int has_room(struct vqb_requests *rq)
 	return f->behind < 0 || rq->order - f->since > LONGEST;
 }
 
-void request_full_look(struct vqb_requests *rq)
+void vqb__request_full_look(struct vqb_requests *rq)
 {
 	if (rq->full.left)
-		request_full_mark(rq);
+		vqb__request_full_mark(rq);
 	if (has_room(rq))
-		request_full_end(rq);
+		vqb__request_full_end(rq);
 }

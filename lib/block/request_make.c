@@ -422,7 +422,7 @@ int32_t vqb_requests_next(struct vqb_requests *rq, struct vqb_request *r, struct
 		return VQB_E_AGAIN;
 	if (rq->merging) {
 		if (VQB_UNLIKELY(rq->full.left))
-			request_full_mark(rq);
+			vqb__request_full_mark(rq);
 		if (bio != rq->fresh || !goes_by(rq, bio))
 			bio = look_for_chain(rq, bio);
 	}

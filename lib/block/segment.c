@@ -638,7 +638,9 @@ int32_t vqb_map_next(struct vqb_mapper *m, struct vqb_segment *out, uint32_t roo
 	w.out = out;
 	w.cap = least(room, l->max_segments);
 	begin(&w, m, most_bytes(l, m->sector));
-	/* Mostly that is all. It is here, with all of it in registers, for lists of a few vectors. */
+	/*
+	 * Mostly that is all. It is here, with all of it in registers, for lists of a few vectors.
+	 */
 	if (VQB_LIKELY(has_plain(l) && !l->virt_boundary && !w.offset)) {
 		if (out)
 			take_plain(&w, m->vec, m->nvec, 1, 0);

@@ -53,10 +53,10 @@ static int64_t transfer(const struct vqb_file *file, const struct vqb_io *io)
 		if (n < 0 && errno == EINTR)
 			continue;
 		if (n < 0)
-			return image_status(errno);
+			return vqb__image_status(errno);
 		if (n == 0)
 			return VQB_E_IO; /* the file ends where the disk does not */
-		image_move_on(io, &p, (uint64_t)n);
+		vqb__image_move_on(io, &p, (uint64_t)n);
 	}
 	return (int64_t)p.done;
 }
@@ -71,14 +71,14 @@ static int64_t write_zeroes(const struct vqb_file *file, const struct vqb_io *io
 		off_t offset = (off_t)(io->offset + done);
 		uint64_t rest = io->bytes - done;
 		uint32_t pages;
-		const struct iovec *vec = image_zeroes(rest, &pages);
+		const struct iovec *vec = vqb__image_zeroes(rest, &pages);
 		ssize_t n = pages ? pwritev(file->fd, vec, (int)pages, offset)
 				  : pwrite(file->fd, vec->iov_base, (size_t)rest, offset);
 
 		if (n < 0 && errno == EINTR)
 			continue;
 		if (n <= 0)
-			return n ? image_status(errno) : VQB_E_IO;
+			return n ? vqb__image_status(errno) : VQB_E_IO;
 		done += (uint64_t)n;
 	}
 	return (int64_t)done;
@@ -90,13 +90,13 @@ static int64_t do_range(struct vqb_file *file, const struct vqb_io *io)
 	int mode;
 
 	if (image_range_is_ioctl(file, io))
-		return image_range_ioctl(file, io);
-	while ((mode = image_range_mode(io, lacks)) != 0) {
+		return vqb__image_range_ioctl(file, io);
+	while ((mode = vqb__image_range_mode(io, lacks)) != 0) {
 		if (!fallocate(file->fd, mode, (off_t)io->offset, (off_t)io->bytes))
 			return (int64_t)io->bytes;
 		if (errno == EINTR)
 			continue;
-		lack = image_range_refused(file, mode, errno);
+		lack = vqb__image_range_refused(file, mode, errno);
 		if (!lack)
 			return VQB_E_IO;
 		lacks |= lack;
@@ -113,10 +113,10 @@ static int64_t flush(struct vqb_file *file)
 	do
 		error = fdatasync(file->fd) ? errno : 0;
 	while (error == EINTR);
-	return image_flushed(file, error);
+	return vqb__image_flushed(file, error);
 }
 
-int64_t image_carry_out(struct vqb_file *file, const struct vqb_io *io)
+int64_t vqb__image_carry_out(struct vqb_file *file, const struct vqb_io *io)
 {
 	int64_t result = 0, flushed;
 
@@ -133,12 +133,12 @@ int64_t image_carry_out(struct vqb_file *file, const struct vqb_io *io)
 static int32_t file_submit(struct vqb_backend *backend, struct vqb_io *io)
 {
 	struct file_backend *self = (struct file_backend *)backend;
-	int32_t status = image_admits(&backend->caps, io);
+	int32_t status = vqb__image_admits(&backend->caps, io);
 	int kept = errno;
 
 	if (status)
 		return status;
-	io->result = image_carry_out(self->file, io);
+	io->result = vqb__image_carry_out(self->file, io);
 	vqb_io_list_add(&self->done, io);
 	errno = kept;
 	return VQB_OK;
@@ -177,7 +177,7 @@ int32_t vqb_file_backend_init(void *mem, size_t bytes, struct vqb_file *file,
 	base = &self->base;
 	base->struct_size = sizeof(*base);
 	base->ops = &file_ops;
-	image_caps(file, &base->caps);
+	vqb__image_caps(file, &base->caps);
 	*out = base;
 	return VQB_OK;
 }

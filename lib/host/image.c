@@ -247,7 +247,9 @@ int32_t vqb_file_close(struct vqb_file *file)
 	int fd = file->fd;
 
 	file->fd = -1;
-	/* By name: a child, or an io_uring that is being torn down, may keep the file open a while. */
+	/*
+	 * By name: a child, or an io_uring that is being torn down, may keep the file open a while.
+	 */
 	fcntl(fd, F_OFD_SETLK, &whole);
 	/* Linux has closed the descriptor even where it answers EINTR. */
 	return close(fd) && errno != EINTR ? VQB_E_IO : VQB_OK;
@@ -260,7 +262,7 @@ uint64_t vqb_file_bytes(const struct vqb_file *file)
 
 /* ---- what backends share ---- */
 
-void image_caps(const struct vqb_file *file, struct vqb_backend_caps *caps)
+void vqb__image_caps(const struct vqb_file *file, struct vqb_backend_caps *caps)
 {
 	memset(caps, 0, sizeof(*caps));
 	caps->bytes = file->bytes;
@@ -296,7 +298,7 @@ static uint32_t needs(const struct vqb_io *io)
 	}
 }
 
-int32_t image_admits(const struct vqb_backend_caps *caps, const struct vqb_io *io)
+int32_t vqb__image_admits(const struct vqb_backend_caps *caps, const struct vqb_io *io)
 {
 	uint32_t need = needs(io);
 
@@ -309,21 +311,21 @@ int32_t image_admits(const struct vqb_backend_caps *caps, const struct vqb_io *i
 	return VQB_OK;
 }
 
-int32_t image_status(int error)
+int32_t vqb__image_status(int error)
 {
 	return error == EOPNOTSUPP || error == ENOSYS ? VQB_E_UNSUPP : VQB_E_IO;
 }
 
-int32_t image_flushed(struct vqb_file *file, int error)
+int32_t vqb__image_flushed(struct vqb_file *file, int error)
 {
 	int fresh = VQB_OK;
 
 	if (error)
-		atomic_compare_exchange_strong(&file->lost, &fresh, image_status(error));
+		atomic_compare_exchange_strong(&file->lost, &fresh, vqb__image_status(error));
 	return atomic_load(&file->lost);
 }
 
-void image_move_on(const struct vqb_io *io, struct image_place *p, uint64_t bytes)
+void vqb__image_move_on(const struct vqb_io *io, struct image_place *p, uint64_t bytes)
 {
 	p->done += bytes;
 	p->skip += (size_t)bytes;
@@ -335,7 +337,7 @@ void image_move_on(const struct vqb_io *io, struct image_place *p, uint64_t byte
 
 /* ---- ranges ---- */
 
-int image_range_mode(const struct vqb_io *io, unsigned lacks)
+int vqb__image_range_mode(const struct vqb_io *io, unsigned lacks)
 {
 	int punch = io->op == VQB_BLK_DISCARD || io->flags & VQB_IO_UNMAP;
 
@@ -346,20 +348,20 @@ int image_range_mode(const struct vqb_io *io, unsigned lacks)
 	return 0;
 }
 
-unsigned image_range_refused(struct vqb_file *file, int mode, int error)
+unsigned vqb__image_range_refused(struct vqb_file *file, int mode, int error)
 {
 	unsigned lack = mode & FALLOC_FL_PUNCH_HOLE ? IMAGE_NO_PUNCH : IMAGE_NO_ZERO;
 
 	/* A device whose blocks are larger than the guest's: only this range does not fit them. */
 	if (error == EINVAL && file->block)
 		return lack;
-	if (image_status(error) != VQB_E_UNSUPP)
+	if (vqb__image_status(error) != VQB_E_UNSUPP)
 		return 0;
 	atomic_fetch_or(&file->lacks, lack);
 	return lack;
 }
 
-int64_t image_range_ioctl(const struct vqb_file *file, const struct vqb_io *io)
+int64_t vqb__image_range_ioctl(const struct vqb_file *file, const struct vqb_io *io)
 {
 	uint64_t block = file->block, end = io->offset + io->bytes;
 	uint64_t range[2] = { io->offset, io->bytes };
@@ -376,7 +378,7 @@ int64_t image_range_ioctl(const struct vqb_file *file, const struct vqb_io *io)
 	do
 		error = ioctl(file->fd, erases ? BLKSECDISCARD : BLKDISCARD, range) ? errno : 0;
 	while (error == EINTR);
-	return error ? image_status(error) : (int64_t)io->bytes;
+	return error ? vqb__image_status(error) : (int64_t)io->bytes;
 }
 
 /* Never written, though a vector has no const. */
@@ -389,7 +391,7 @@ static const _Alignas(PAGE) uint8_t zeroes[PAGE];
 #define ZEROES_4 ZEROES_1, ZEROES_1, ZEROES_1, ZEROES_1
 #define ZEROES_16 ZEROES_4, ZEROES_4, ZEROES_4, ZEROES_4
 
-const struct iovec *image_zeroes(uint64_t bytes, uint32_t *n)
+const struct iovec *vqb__image_zeroes(uint64_t bytes, uint32_t *n)
 {
 	static const struct iovec page[] = { ZEROES_16, ZEROES_16, ZEROES_16, ZEROES_16 };
 	const uint64_t most = sizeof(page) / sizeof(page[0]);

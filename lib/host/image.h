@@ -2,8 +2,8 @@
 /*
  * image.h: the open image behind every backend of the hosted part, and what those have in common:
  * which ios are admitted, where a transfer stands, what the system's errors mean, and how a range
- * is zeroed. file.c carries ios out at once, threads.c leaves that to other threads, uring.c has the
- * kernel do it.
+ * is zeroed. file.c carries ios out at once, threads.c leaves that to other threads, uring.c has
+ * the kernel do it.
  */
 #ifndef HOST_IMAGE_H
 #define HOST_IMAGE_H
@@ -40,16 +40,16 @@ struct vqb_file {
 _Static_assert(sizeof(struct vqb_file) <= VQB_FILE_BYTES, "bound");
 
 /* What the queue may rely on. */
-void image_caps(const struct vqb_file *file, struct vqb_backend_caps *caps);
+void vqb__image_caps(const struct vqb_file *file, struct vqb_backend_caps *caps);
 
 /* Can this io be begun at all? VQB_OK, VQB_E_UNSUPP or VQB_E_INVALID: what submit answers. */
-int32_t image_admits(const struct vqb_backend_caps *caps, const struct vqb_io *io);
+int32_t vqb__image_admits(const struct vqb_backend_caps *caps, const struct vqb_io *io);
 
 /* The status for an errno. */
-int32_t image_status(int error);
+int32_t vqb__image_status(int error);
 
 /* A flush ended with this errno, or 0: its result. */
-int32_t image_flushed(struct vqb_file *file, int error);
+int32_t vqb__image_flushed(struct vqb_file *file, int error);
 
 /* Is it to be flushed before it is done? */
 static inline int image_needs_flush(const struct vqb_io *io)
@@ -61,7 +61,7 @@ static inline int image_needs_flush(const struct vqb_io *io)
  * Carries out one io that was admitted, and waits for it: its result. Of an image that is not
  * direct. Any number of threads at a time. Changes errno. In file.c.
  */
-int64_t image_carry_out(struct vqb_file *file, const struct vqb_io *io);
+int64_t vqb__image_carry_out(struct vqb_file *file, const struct vqb_io *io);
 
 /* ---- transfers ---- */
 
@@ -72,7 +72,7 @@ struct image_place {
 	uint64_t done;
 };
 
-void image_move_on(const struct vqb_io *io, struct image_place *p, uint64_t bytes);
+void vqb__image_move_on(const struct vqb_io *io, struct image_place *p, uint64_t bytes);
 
 /* Pieces that the next system call may have. */
 static inline uint32_t image_pieces(const struct vqb_io *io, const struct image_place *p)
@@ -92,13 +92,13 @@ enum image_lack {
  * The mode of the fallocate that does a range, for a file or system that lacks `lacks`. 0: there is
  * none; zeroes have to be written, and a discard is not supported.
  */
-int image_range_mode(const struct vqb_io *io, unsigned lacks);
+int vqb__image_range_mode(const struct vqb_io *io, unsigned lacks);
 
 /*
  * fallocate with `mode` failed: what is lacking, for this io (a bit to add to its `lacks`), or 0
  * where the error is a real one.
  */
-unsigned image_range_refused(struct vqb_file *file, int mode, int error);
+unsigned vqb__image_range_refused(struct vqb_file *file, int mode, int error);
 
 /* Is it an ioctl? Those have no asynchronous form. */
 static inline int image_range_is_ioctl(const struct vqb_file *file, const struct vqb_io *io)
@@ -107,12 +107,12 @@ static inline int image_range_is_ioctl(const struct vqb_file *file, const struct
 }
 
 /* Makes it; the result of the io. */
-int64_t image_range_ioctl(const struct vqb_file *file, const struct vqb_io *io);
+int64_t vqb__image_range_ioctl(const struct vqb_file *file, const struct vqb_io *io);
 
 /*
- * Zeroes for one write of at most `bytes` bytes: *n elements of the vector; none where there is less
- * than one element to write, which then is the first one in part.
+ * Zeroes for one write of at most `bytes` bytes: *n elements of the vector; none where there is
+ * less than one element to write, which then is the first one in part.
  */
-const struct iovec *image_zeroes(uint64_t bytes, uint32_t *n);
+const struct iovec *vqb__image_zeroes(uint64_t bytes, uint32_t *n);
 
 #endif

@@ -131,7 +131,7 @@ static void *thread_main(void *arg)
 		if (pool->first && pool->sleeping)
 			pthread_cond_signal(&pool->work);
 		pthread_mutex_unlock(&pool->lock);
-		io->result = image_carry_out(backend->file, io);
+		io->result = vqb__image_carry_out(backend->file, io);
 		finish_io(backend, io);
 		pthread_mutex_lock(&pool->lock);
 	}
@@ -238,7 +238,7 @@ static void hand_over(struct threads_backend *self)
 static int32_t threads_submit(struct vqb_backend *backend, struct vqb_io *io)
 {
 	struct threads_backend *self = (struct threads_backend *)backend;
-	int32_t status = image_admits(&backend->caps, io);
+	int32_t status = vqb__image_admits(&backend->caps, io);
 
 	if (status)
 		return status;
@@ -357,7 +357,7 @@ int32_t vqb_threads_backend_init(void *mem, size_t bytes,
 	self->depth = config->depth;
 	self->base.struct_size = sizeof(self->base);
 	self->base.ops = &threads_ops;
-	image_caps(self->file, &self->base.caps);
+	vqb__image_caps(self->file, &self->base.caps);
 	*out = &self->base;
 	return VQB_OK;
 }

@@ -6,13 +6,13 @@
  *                          ^     |
  *                          +-----+  a step did a part, or was interrupted: another one
  *
- * An io in flight has a slot. A slot has at most one move (a read, write or fallocate) and one flush
- * with the kernel: together only as a linked pair, so that the flush starts when the move has done
- * all. What comes next is decided when neither is out any more. The submission queue holds two
+ * An io in flight has a slot. A slot has at most one move (a read, write or fallocate) and one
+ * flush with the kernel: together only as a linked pair, so that the flush starts when the move has
+ * done all. What comes next is decided when neither is out any more. The submission queue holds two
  * entries for each slot, and the completion queue more, so neither is ever full.
  *
- * The kernel reads from and writes to pieces, or a bounce buffer, from the submission of a step until
- * its completion is seen.
+ * The kernel reads from and writes to pieces, or a bounce buffer, from the submission of a step
+ * until its completion is seen.
  */
 #define _GNU_SOURCE
 #define _FILE_OFFSET_BITS 64
@@ -94,7 +94,7 @@ static void copy_bounce(const struct vqb_io *io, struct image_place p, uint8_t *
 			memcpy(bounce, base, n);
 		bounce += n;
 		bytes -= n;
-		image_move_on(io, &p, n);
+		vqb__image_move_on(io, &p, n);
 	}
 }
 
@@ -191,13 +191,13 @@ static int prepare_range(const struct uring *self, struct slot *slot, struct io_
 	const struct iovec *zeroes;
 	uint32_t n;
 
-	slot->mode = image_range_mode(io, slot->lacks);
+	slot->mode = vqb__image_range_mode(io, slot->lacks);
 	if (slot->mode) {
 		io_uring_prep_fallocate(sqe, self->fd, slot->mode, (off_t)io->offset,
 					(off_t)io->bytes);
 		return 1;
 	}
-	zeroes = image_zeroes(rest, &n);
+	zeroes = vqb__image_zeroes(rest, &n);
 	if (n)
 		prepare_vector(self, slot, sqe, zeroes, n);
 	else
@@ -237,7 +237,7 @@ static void go_on(struct uring *self, struct slot *slot)
 	int rest = slot->at.done < io->bytes;
 
 	slot->unlinked = 0;
-	if (rest && io->op == VQB_BLK_DISCARD && !image_range_mode(io, slot->lacks)) {
+	if (rest && io->op == VQB_BLK_DISCARD && !vqb__image_range_mode(io, slot->lacks)) {
 		finish(self, slot, VQB_E_UNSUPP);
 		return;
 	}
@@ -270,9 +270,9 @@ static int32_t end_fallocate(struct uring *self, struct slot *slot, int32_t resu
 		slot->at.done = slot->io->bytes;
 		return VQB_OK;
 	}
-	lack = image_range_refused(self->file, slot->mode, -result);
+	lack = vqb__image_range_refused(self->file, slot->mode, -result);
 	slot->lacks |= (uint8_t)lack;
-	return lack ? VQB_OK : image_status(-result);
+	return lack ? VQB_OK : vqb__image_status(-result);
 }
 
 /* VQB_OK: go on, or else what the io comes to. */
@@ -286,14 +286,16 @@ static int32_t end_move(struct uring *self, struct slot *slot)
 	if (slot->mode)
 		return end_fallocate(self, slot, result);
 	if (result < 0)
-		return image_status(-result);
-	/* A direct transfer goes on from a whole unit; the file ends where there is not even one. */
+		return vqb__image_status(-result);
+	/*
+	 * A direct transfer goes on from a whole unit; the file ends where there is not even one.
+	 */
 	n = (uint32_t)result & ~(self->file->alignment - 1);
 	if (!n)
 		return VQB_E_IO;
 	if (slot->bounce && slot->io->op == VQB_BLK_IN)
 		copy_bounce(slot->io, slot->at, slot->bounce, n);
-	image_move_on(slot->io, &slot->at, n);
+	vqb__image_move_on(slot->io, &slot->at, n);
 	slot->tries = 0;
 	return VQB_OK;
 }
@@ -305,7 +307,7 @@ static int32_t end_flush(struct uring *self, struct slot *slot)
 	/* The move before it did a part only, or it ran on its own: it is to come once more. */
 	if (is_passing(result))
 		return try_again(slot);
-	status = image_flushed(self->file, -result);
+	status = vqb__image_flushed(self->file, -result);
 	slot->flushed = !slot->unlinked && slot->at.done == slot->io->bytes;
 	return status;
 }
@@ -372,7 +374,9 @@ static void start(struct uring *self)
 		if (n > 0) {
 			suspect_pairs(self);
 		} else if (n == 0 || n == -EAGAIN || n == -EBUSY) {
-			/* Short of memory, say. The next poll tries again, so there has to be one. */
+			/*
+			 * Short of memory, say. The next poll tries again, so there has to be one.
+			 */
 			if (self->notify.fd >= 0)
 				vqb_notify_signal(&self->notify);
 			return;
@@ -410,7 +414,7 @@ static int32_t submit_ioctl(struct uring *self, struct vqb_io *io)
 {
 	int kept = errno;
 
-	io->result = image_range_ioctl(self->file, io);
+	io->result = vqb__image_range_ioctl(self->file, io);
 	errno = kept;
 	self->counters.ios++;
 	vqb_io_list_add(&self->done, io);
@@ -420,7 +424,7 @@ static int32_t submit_ioctl(struct uring *self, struct vqb_io *io)
 static int32_t uring_submit(struct vqb_backend *backend, struct vqb_io *io)
 {
 	struct uring *self = uring_of(backend);
-	int32_t status = image_admits(&backend->caps, io);
+	int32_t status = vqb__image_admits(&backend->caps, io);
 	struct slot *slot;
 
 	if (status)
@@ -483,8 +487,8 @@ static void uring_drain(struct vqb_backend *backend)
 	}
 }
 
-const struct vqb_backend_ops uring_ops = {
-	.struct_size = sizeof(uring_ops),
+const struct vqb_backend_ops vqb__uring_ops = {
+	.struct_size = sizeof(vqb__uring_ops),
 	.submit = uring_submit,
 	.plug = uring_plug,
 	.unplug = uring_unplug,

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* uring_none.c: the io_uring backend of a library that was built without liburing: there is none. */
+/*
+ * uring_none.c: the io_uring backend of a library that was built without liburing: there is none.
+ */
 #include <vqblk/host/uring.h>
 
 #include <string.h>

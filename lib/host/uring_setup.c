@@ -181,8 +181,8 @@ int32_t vqb_uring_init(void *mem, size_t bytes, const struct vqb_uring_config *c
 		return status;
 	}
 	self->base.struct_size = sizeof(self->base);
-	self->base.ops = &uring_ops;
-	image_caps(self->file, &self->base.caps);
+	self->base.ops = &vqb__uring_ops;
+	vqb__image_caps(self->file, &self->base.caps);
 	*out = &self->base;
 	return VQB_OK;
 }
@@ -191,7 +191,7 @@ void vqb_uring_close(struct vqb_backend *backend)
 {
 	struct uring *self = uring_of(backend);
 
-	uring_ops.drain(backend);
+	vqb__uring_ops.drain(backend);
 	/* By name, as the rest is torn down at leisure, and the image may be wanted again. */
 	if (self->sqe_flags & IOSQE_FIXED_FILE)
 		io_uring_unregister_files(&self->ring);

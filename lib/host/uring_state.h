@@ -69,6 +69,6 @@ static inline struct uring *uring_of(struct vqb_backend *backend)
 	return (struct uring *)backend;
 }
 
-extern const struct vqb_backend_ops uring_ops;
+extern const struct vqb_backend_ops vqb__uring_ops;
 
 #endif

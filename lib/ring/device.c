@@ -89,7 +89,7 @@ static uint32_t config_size(const struct vqb_device_config *config)
 		return 0;
 	if (config->ring.size && !ring_usable(&config->ring, max_size))
 		return 0;
-	return tracking_usable(&config->tracking, max_size) ? max_size : 0;
+	return vqb__tracking_usable(&config->tracking, max_size) ? max_size : 0;
 }
 
 size_t vqb_device_size(const struct vqb_device_config *config)
@@ -104,7 +104,7 @@ static int32_t resolve_part(struct map *map, uint64_t addr, uint32_t len, uint32
 {
 	if (range_wraps(addr, len))
 		return VQB_E_FAULT;
-	*host = map_stretch(map, addr, len, access);
+	*host = vqb__map_stretch(map, addr, len, access);
 	return *host ? VQB_OK : VQB_E_FAULT;
 }
 
@@ -159,7 +159,7 @@ static uint32_t mode_of(const struct vqb_device *dev)
 /* Tells the log, which there is, of something in the used ring. */
 static void log_written(struct vqb_device *dev, const void *at, size_t bytes)
 {
-	dirty_mark(&dev->dirty, dev->map.memory, at, bytes);
+	vqb__dirty_mark(&dev->dirty, dev->map.memory, at, bytes);
 }
 
 /* Positions of the used ring, as `order` has them. */
@@ -244,7 +244,7 @@ static int32_t start_afresh(struct vqb_device *dev, const struct vqb_ring_at *ri
 	if (status)
 		return status;
 	if (dev->track.area)
-		tracking_clear(&dev->track, ring->size, idx);
+		vqb__tracking_clear(&dev->track, ring->size, idx);
 	start(dev, idx, 0);
 	return VQB_OK;
 }
@@ -255,13 +255,13 @@ static int32_t start_again(struct vqb_device *dev, const struct vqb_ring_at *rin
 	uint32_t again;
 	int32_t status;
 
-	if (!tracking_is_live(&dev->track))
+	if (!vqb__tracking_is_live(&dev->track))
 		return start_afresh(dev, ring, idx);
 	status = find_ring(dev, ring);
 	if (status)
 		return status;
 	idx = load_own_idx(&dev->end, mode_of(dev));
-	status = tracking_load(&dev->track, ring->size, idx, dev->order, &again);
+	status = vqb__tracking_load(&dev->track, ring->size, idx, dev->order, &again);
 	if (status) {
 		let_go(dev);
 		return status;
@@ -290,7 +290,7 @@ int32_t vqb_device_init(void *mem, size_t bytes, const struct vqb_device_config 
 	dev->held = (struct held *)(dev->lent + dev->max_size);
 	dev->order = (uint16_t *)(dev->held + dev->max_size);
 	dev->track.area = config->tracking.host;
-	map_init(&dev->map, config->memory);
+	vqb__map_init(&dev->map, config->memory);
 	dev->generation = config->memory->generation;
 	let_go(dev);
 	status = config->ring.size ? start_again(dev, &config->ring, 0) : VQB_OK;
@@ -424,7 +424,7 @@ static VQB_APART int32_t take_completely(struct vqb_device *dev, const struct ba
 	int32_t status;
 
 	w.room = least((uint32_t)(to->end - to->piece), w.rules->max_pieces);
-	status = from ? walk_from(&w, from, chain) : walk_chain(&w, head, chain);
+	status = from ? vqb__walk_from(&w, from, chain) : vqb__walk_chain(&w, head, chain);
 	dev->count.descriptors += w.reads;
 	if (status == VQB_E_NOSPC || status == VQB_E_FAULT) {
 		dev->count.faults += status == VQB_E_FAULT;
@@ -477,7 +477,7 @@ VQB_INLINE int32_t look(struct vqb_device *dev, uint32_t mode)
 		return broken(dev, VQB_RULE_JUMPED, (uint16_t)(e->cursor + ahead));
 	e->seen += ahead;
 	if (mode & MODE_CACHE)
-		end_invalidate_peer(e, sizeof(struct word16), e->cursor, e->seen);
+		vqb__end_invalidate_peer(e, sizeof(struct word16), e->cursor, e->seen);
 	return VQB_OK;
 }
 
@@ -687,7 +687,7 @@ static void flush_used(const struct vqb_device *dev)
 {
 	const struct end *e = &dev->end;
 
-	end_flush_own(e, sizeof(struct used_elem), e->exposed, e->next);
+	vqb__end_flush_own(e, sizeof(struct used_elem), e->exposed, e->next);
 }
 
 /*
@@ -710,10 +710,10 @@ static void expose_special(struct vqb_device *dev)
 	if (mode & MODE_LOG)
 		log_used(dev, p);
 	if (mode & MODE_TRACKING)
-		tracking_link(&dev->track, p);
-	end_expose_any(e);
+		vqb__tracking_link(&dev->track, p);
+	vqb__end_expose_any(e);
 	if (mode & MODE_TRACKING)
-		tracking_settle(&dev->track, p);
+		vqb__tracking_settle(&dev->track, p);
 	if (mode & MODE_LOG)
 		log_written(dev, &e->own->idx, sizeof(e->own->idx));
 	if (mode & MODE_HOLDS)
@@ -747,8 +747,8 @@ static VQB_COLD uint32_t notify_special(struct vqb_device *dev, enum notify_call
 	if (call == CALL_EXPOSE)
 		return VQB_QUIET;
 	if (call == CALL_PUBLISH || dev->state)
-		return end_publish_any(&dev->end);
-	answer = end_turn_any(&dev->end);
+		return vqb__end_publish_any(&dev->end);
+	answer = vqb__end_turn_any(&dev->end);
 	log_wish(dev, asked);
 	return answer;
 }
@@ -781,7 +781,7 @@ uint32_t vqb_device_arm(struct vqb_device *dev)
 
 	if (dev->state)
 		return VQB_QUIET;
-	answer = end_arm_any(&dev->end, 0);
+	answer = vqb__end_arm_any(&dev->end, 0);
 	log_wish(dev, asked);
 	return answer;
 }
@@ -792,7 +792,7 @@ void vqb_device_disarm(struct vqb_device *dev)
 
 	if (dev->state)
 		return;
-	end_disarm_any(&dev->end);
+	vqb__end_disarm_any(&dev->end);
 	log_wish(dev, asked);
 }
 
@@ -807,7 +807,7 @@ void vqb_device_log(struct vqb_device *dev, const struct vqb_piece *piece, uint3
 		    uint64_t written)
 {
 	if (dev->map.memory->log)
-		dirty_mark_pieces(&dev->dirty, dev->map.memory, piece, pieces, written);
+		vqb__dirty_mark_pieces(&dev->dirty, dev->map.memory, piece, pieces, written);
 }
 
 /* ---- starting over ---- */
@@ -849,7 +849,8 @@ int32_t vqb_device_restore(struct vqb_device *dev, const struct vqb_ring_at *rin
 		let_go(dev);
 		return VQB_OK;
 	}
-	if (!tracking_is_live(&dev->track) && (uint16_t)(saved->avail - saved->used) > ring->size) {
+	if (!vqb__tracking_is_live(&dev->track) &&
+	    (uint16_t)(saved->avail - saved->used) > ring->size) {
 		let_go(dev);
 		return VQB_E_INVALID;
 	}
@@ -865,7 +866,7 @@ int32_t vqb_device_set_memory(struct vqb_device *dev, const struct vqb_memory *m
 
 	if (status)
 		return status;
-	map_init(&map, memory);
+	vqb__map_init(&map, memory);
 	if (dev->state != VQB_E_INVALID) {
 		status = resolve(&map, &dev->ring, &parts);
 		if (status)

@@ -26,10 +26,11 @@ static bool dirty_find(struct dirty *d, const struct vqb_memory *memory, const v
 		if (dirty_try(d, &memory->sorted[i], host))
 			return true;
 	return memory->locate && !memory->locate(memory->context, host, &asked) &&
-	       map_extent_valid(&asked) && dirty_try(d, &asked, host);
+	       vqb__map_extent_valid(&asked) && dirty_try(d, &asked, host);
 }
 
-void dirty_mark(struct dirty *d, const struct vqb_memory *memory, const void *host, uint64_t len)
+void vqb__dirty_mark(struct dirty *d, const struct vqb_memory *memory, const void *host,
+		     uint64_t len)
 {
 	const char *at = host;
 
@@ -49,13 +50,13 @@ void dirty_mark(struct dirty *d, const struct vqb_memory *memory, const void *ho
 	}
 }
 
-void dirty_mark_pieces(struct dirty *d, const struct vqb_memory *memory,
-		       const struct vqb_piece *piece, uint32_t pieces, uint64_t bytes)
+void vqb__dirty_mark_pieces(struct dirty *d, const struct vqb_memory *memory,
+			    const struct vqb_piece *piece, uint32_t pieces, uint64_t bytes)
 {
 	for (; bytes && pieces; pieces--, piece++) {
 		uint64_t n = piece->len < bytes ? piece->len : bytes;
 
-		dirty_mark(d, memory, piece->base, n);
+		vqb__dirty_mark(d, memory, piece->base, n);
 		bytes -= n;
 	}
 }

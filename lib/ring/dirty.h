@@ -21,10 +21,11 @@ struct dirty {
 };
 
 /* `len` bytes at `host` were written; the map has a log. */
-void dirty_mark(struct dirty *d, const struct vqb_memory *memory, const void *host, uint64_t len);
+void vqb__dirty_mark(struct dirty *d, const struct vqb_memory *memory, const void *host,
+		     uint64_t len);
 
 /* The first `bytes` bytes of so many pieces were. */
-void dirty_mark_pieces(struct dirty *d, const struct vqb_memory *memory,
-		       const struct vqb_piece *piece, uint32_t pieces, uint64_t bytes);
+void vqb__dirty_mark_pieces(struct dirty *d, const struct vqb_memory *memory,
+			    const struct vqb_piece *piece, uint32_t pieces, uint64_t bytes);
 
 #endif

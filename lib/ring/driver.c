@@ -123,7 +123,7 @@ static uint32_t config_size(const struct vqb_driver_config *config)
 		return 0;
 	if (config->ring.size && !ring_usable(&config->ring, max_size))
 		return 0;
-	if (!policy_usable(config->policy))
+	if (!vqb__policy_usable(config->policy))
 		return 0;
 	return tables_usable(&config->tables, config->max_table) ? max_size : 0;
 }
@@ -199,7 +199,7 @@ static void ring_attach(struct vqb_driver *drv, const struct vqb_ring *ring, uin
 	end_start(e, idx, idx);
 	slots_start(drv, ring->size);
 	tables_start(drv, ring->features);
-	policy_start(&drv->policy, ring->size, drv->tables.free, e->cursor);
+	vqb__policy_start(&drv->policy, ring->size, drv->tables.free, e->cursor);
 	drv->batch = (struct batch){ 0 };
 	e->mode = ring_mode(ring->flags, ring->features, e->cache);
 	drv->state = VQB_OK;
@@ -238,7 +238,7 @@ int32_t vqb_driver_init(void *mem, size_t bytes, const struct vqb_driver_config 
 	stop(drv, VQB_E_INVALID);
 	drv->max_size = config_size(config);
 	drv->slot = (struct slot *)((char *)mem + DRIVER_FIXED);
-	policy_set(&drv->policy, config->policy);
+	vqb__policy_set(&drv->policy, config->policy);
 	tables_init(drv, &config->tables, config->max_table);
 	slots_start(drv, 0);
 	if (config->ring.size)
@@ -274,7 +274,9 @@ static VQB_APART void runs_advance(struct vqb_driver *drv)
 		f->last = NO_RUN;
 }
 
-/* Takes `n` descriptors from the first run, at `at`, which has them; they become a run of a chain. */
+/*
+ * Takes `n` descriptors from the first run, at `at`, which has them; they become a run of a chain.
+ */
 VQB_INLINE void runs_take(struct vqb_driver *drv, uint32_t at, uint32_t n)
 {
 	struct free_runs *f = &drv->free;
@@ -575,8 +577,8 @@ static VQB_APART int32_t add_scattered(struct vqb_driver *drv, const struct vqb_
 }
 
 /*
- * One segment, which always goes direct: the usual request of consoles and networks, for two thirds of
- * the price that it has as a chain.
+ * One segment, which always goes direct: the usual request of consoles and networks, for two thirds
+ * of the price that it has as a chain.
  */
 VQB_INLINE int32_t add_single(struct vqb_driver *drv, const struct vqb_segment *seg,
 			      uint32_t writable, void *token, uint32_t mode)
@@ -719,7 +721,7 @@ VQB_INLINE void flush_avail(const struct vqb_driver *drv, uint32_t mode)
 	const struct end *e = &drv->end;
 
 	if (mode & MODE_CACHE)
-		end_flush_own(e, sizeof(struct word16), e->exposed, e->next);
+		vqb__end_flush_own(e, sizeof(struct word16), e->exposed, e->next);
 }
 
 enum notify_call { CALL_EXPOSE, CALL_PUBLISH, CALL_TURN };
@@ -732,10 +734,10 @@ static VQB_COLD uint32_t notify_special(struct vqb_driver *drv, enum notify_call
 		return VQB_QUIET;
 	flush_avail(drv, e->mode);
 	if (call == CALL_PUBLISH)
-		return end_publish_any(e);
+		return vqb__end_publish_any(e);
 	if (call == CALL_TURN)
-		return end_turn_any(e);
-	end_expose_any(e);
+		return vqb__end_turn_any(e);
+	vqb__end_expose_any(e);
 	return VQB_QUIET;
 }
 
@@ -763,7 +765,7 @@ uint32_t vqb_driver_turn(struct vqb_driver *drv)
 
 uint32_t vqb_driver_arm(struct vqb_driver *drv)
 {
-	return drv->state ? VQB_QUIET : end_arm_any(&drv->end, 0);
+	return drv->state ? VQB_QUIET : vqb__end_arm_any(&drv->end, 0);
 }
 
 /* Requests that the device can complete. */
@@ -782,13 +784,13 @@ uint32_t vqb_driver_postpone(struct vqb_driver *drv, uint32_t intent)
 		wanted = wanted * 3 / 4;
 	else if (intent != VQB_POSTPONE_EMPTIED)
 		wanted /= 4;
-	return end_arm_any(&drv->end, drv->end.own_event && wanted ? wanted - 1 : 0);
+	return vqb__end_arm_any(&drv->end, drv->end.own_event && wanted ? wanted - 1 : 0);
 }
 
 void vqb_driver_disarm(struct vqb_driver *drv)
 {
 	if (!drv->state)
-		end_disarm_any(&drv->end);
+		vqb__end_disarm_any(&drv->end);
 }
 
 uint32_t vqb_driver_notification(const struct vqb_driver *drv)
@@ -815,7 +817,7 @@ VQB_INLINE uint32_t reapable(struct vqb_driver *drv, uint32_t mode)
 		}
 		e->seen += ahead;
 		if (mode & MODE_CACHE)
-			end_invalidate_peer(e, sizeof(struct used_elem), e->cursor, e->seen);
+			vqb__end_invalidate_peer(e, sizeof(struct used_elem), e->cursor, e->seen);
 	}
 	return e->seen - e->cursor;
 }
@@ -959,7 +961,7 @@ static VQB_COLD void tell_policy(struct vqb_driver *drv)
 					  .segments = drv->count.descriptors,
 					  .notified = e->notified };
 
-	policy_due(&drv->policy, &news, e->cursor == e->seen);
+	vqb__policy_due(&drv->policy, &news, e->cursor == e->seen);
 }
 
 /*
@@ -1028,12 +1030,12 @@ int32_t vqb_driver_reset(struct vqb_driver *drv, const struct vqb_ring *ring)
 
 int32_t vqb_driver_set_policy(struct vqb_driver *drv, const struct vqb_indirect_policy *policy)
 {
-	if (!policy_usable(policy))
+	if (!vqb__policy_usable(policy))
 		return VQB_E_INVALID;
 	if (vqb_driver_in_flight(drv))
 		return VQB_E_BUSY;
-	policy_set(&drv->policy, policy);
-	policy_start(&drv->policy, drv->end.mask + 1, drv->tables.free, drv->end.cursor);
+	vqb__policy_set(&drv->policy, policy);
+	vqb__policy_start(&drv->policy, drv->end.mask + 1, drv->tables.free, drv->end.cursor);
 	return VQB_OK;
 }
 
@@ -1163,7 +1165,7 @@ void vqb_driver_read_counters(const struct vqb_driver *drv, struct vqb_driver_co
 void vqb_driver_clear_counters(struct vqb_driver *drv)
 {
 	memset(&drv->count, 0, sizeof(drv->count));
-	policy_clear(&drv->policy);
+	vqb__policy_clear(&drv->policy);
 	drv->count.requests = end_written(&drv->end);
 	drv->end.notified = drv->end.suppressed = 0;
 }

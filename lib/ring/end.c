@@ -2,12 +2,12 @@
 /* end.c: the parts of an end that are the same for both sides and not for every request. */
 #include "end.h"
 
-void end_cache_flush(const struct end *e, const void *at, size_t bytes)
+void vqb__end_cache_flush(const struct end *e, const void *at, size_t bytes)
 {
 	e->cache->flush(e->cache->context, at, bytes);
 }
 
-void end_cache_invalidate(const struct end *e, const void *at, size_t bytes)
+void vqb__end_cache_invalidate(const struct end *e, const void *at, size_t bytes)
 {
 	e->cache->invalidate(e->cache->context, at, bytes);
 }
@@ -26,32 +26,32 @@ static void sync(const struct end *e, void (*op)(const struct end *, const void 
 		op(e, entry, (n - first) * each);
 }
 
-void end_flush_own(const struct end *e, size_t each, uint32_t from, uint32_t to)
+void vqb__end_flush_own(const struct end *e, size_t each, uint32_t from, uint32_t to)
 {
-	sync(e, end_cache_flush, e->own, each, from, to);
+	sync(e, vqb__end_cache_flush, e->own, each, from, to);
 }
 
-void end_invalidate_peer(const struct end *e, size_t each, uint32_t from, uint32_t to)
+void vqb__end_invalidate_peer(const struct end *e, size_t each, uint32_t from, uint32_t to)
 {
-	sync(e, end_cache_invalidate, e->peer, each, from, to);
+	sync(e, vqb__end_cache_invalidate, e->peer, each, from, to);
 }
 
-void end_expose_any(struct end *e)
+void vqb__end_expose_any(struct end *e)
 {
 	end_expose(e, e->mode);
 }
 
-uint32_t end_publish_any(struct end *e)
+uint32_t vqb__end_publish_any(struct end *e)
 {
 	return end_publish(e, e->mode);
 }
 
-uint32_t end_turn_any(struct end *e)
+uint32_t vqb__end_turn_any(struct end *e)
 {
 	return end_turn(e, e->mode);
 }
 
-uint32_t end_arm_any(struct end *e, uint32_t skip)
+uint32_t vqb__end_arm_any(struct end *e, uint32_t skip)
 {
 	return end_arm(e, skip, e->mode);
 }
@@ -60,7 +60,7 @@ uint32_t end_arm_any(struct end *e, uint32_t skip)
  * With EVENT_IDX an event that lies behind the cursor is as good as none for half a turn of the
  * index, so there is nothing to store unless the wish is still ahead.
  */
-void end_disarm_any(struct end *e)
+void vqb__end_disarm_any(struct end *e)
 {
 	if (!e->own_event)
 		end_ask_flag(e, FLAG_QUIET, e->mode);

@@ -60,26 +60,26 @@ static inline uint64_t end_written(const struct end *e)
 
 /* ---- memory that is not coherent: end.c ---- */
 
-void end_cache_flush(const struct end *e, const void *at, size_t bytes);
-void end_cache_invalidate(const struct end *e, const void *at, size_t bytes);
+void vqb__end_cache_flush(const struct end *e, const void *at, size_t bytes);
+void vqb__end_cache_invalidate(const struct end *e, const void *at, size_t bytes);
 
 /*
  * The entries of the own ring, or of the peer's, `each` bytes long, at the positions from `from` up
  * to, not including, `to`.
  */
-void end_flush_own(const struct end *e, size_t each, uint32_t from, uint32_t to);
-void end_invalidate_peer(const struct end *e, size_t each, uint32_t from, uint32_t to);
+void vqb__end_flush_own(const struct end *e, size_t each, uint32_t from, uint32_t to);
+void vqb__end_invalidate_peer(const struct end *e, size_t each, uint32_t from, uint32_t to);
 
 VQB_TINY void end_flush(const struct end *e, const void *at, size_t bytes, uint32_t mode)
 {
 	if (mode & MODE_CACHE)
-		end_cache_flush(e, at, bytes);
+		vqb__end_cache_flush(e, at, bytes);
 }
 
 VQB_TINY void end_invalidate(const struct end *e, const void *at, size_t bytes, uint32_t mode)
 {
 	if (mode & MODE_CACHE)
-		end_cache_invalidate(e, at, bytes);
+		vqb__end_cache_invalidate(e, at, bytes);
 }
 
 /* ---- barriers ---- */
@@ -233,10 +233,10 @@ VQB_INLINE uint32_t end_turn(struct end *e, uint32_t mode)
 
 /* ---- the same in any mode, and not inline: end.c ---- */
 
-void end_expose_any(struct end *e);
-uint32_t end_publish_any(struct end *e);
-uint32_t end_turn_any(struct end *e);
-uint32_t end_arm_any(struct end *e, uint32_t skip);
-void end_disarm_any(struct end *e);
+void vqb__end_expose_any(struct end *e);
+uint32_t vqb__end_publish_any(struct end *e);
+uint32_t vqb__end_turn_any(struct end *e);
+uint32_t vqb__end_arm_any(struct end *e, uint32_t skip);
+void vqb__end_disarm_any(struct end *e);
 
 #endif

@@ -4,7 +4,7 @@
 
 #define ACCESS_ALL ((uint32_t)(VQB_READ | VQB_WRITE))
 
-bool map_extent_valid(const struct vqb_extent *e)
+bool vqb__map_extent_valid(const struct vqb_extent *e)
 {
 	return e->len && !range_wraps(e->addr, e->len) && e->host && e->access &&
 	       !(e->access & ~ACCESS_ALL) && !e->zero &&
@@ -20,7 +20,7 @@ int32_t vqb_memory_check(const struct vqb_memory *memory)
 	    (memory->log && memory->translate && !memory->locate))
 		return VQB_E_INVALID;
 	for (uint32_t i = 0; i < memory->count; i++) {
-		if (!map_extent_valid(&e[i]))
+		if (!vqb__map_extent_valid(&e[i]))
 			return VQB_E_INVALID;
 		/* The last byte of the one before lies below; its end may be 2^64. */
 		if (i && e[i - 1].addr + (e[i - 1].len - 1) >= e[i].addr)
@@ -29,7 +29,7 @@ int32_t vqb_memory_check(const struct vqb_memory *memory)
 	return VQB_OK;
 }
 
-void map_init(struct map *map, const struct vqb_memory *memory)
+void vqb__map_init(struct map *map, const struct vqb_memory *memory)
 {
 	memset(map, 0, sizeof(*map));
 	map->memory = memory;
@@ -75,7 +75,7 @@ static void *window_open(struct map *map, const struct vqb_extent *e, uint64_t a
 	return (char *)e->host + (size_t)offset;
 }
 
-void *map_search(struct map *map, uint64_t addr, uint32_t access, uint64_t *avail)
+void *vqb__map_search(struct map *map, uint64_t addr, uint32_t access, uint64_t *avail)
 {
 	const struct vqb_memory *memory = map->memory;
 	const struct vqb_extent *found = array_find(memory, addr);
@@ -84,14 +84,14 @@ void *map_search(struct map *map, uint64_t addr, uint32_t access, uint64_t *avai
 	if (!found || !extent_covers(found, addr, access)) {
 		if (!memory->translate ||
 		    memory->translate(memory->context, addr, access, &asked) ||
-		    !map_extent_valid(&asked) || !extent_covers(&asked, addr, access))
+		    !vqb__map_extent_valid(&asked) || !extent_covers(&asked, addr, access))
 			return NULL;
 		found = &asked;
 	}
 	return window_open(map, found, addr, avail);
 }
 
-bool map_covers(struct map *map, uint64_t *addr, uint64_t len, uint32_t access)
+bool vqb__map_covers(struct map *map, uint64_t *addr, uint64_t len, uint32_t access)
 {
 	uint64_t avail;
 
@@ -105,7 +105,7 @@ bool map_covers(struct map *map, uint64_t *addr, uint64_t len, uint32_t access)
 	return true;
 }
 
-void *map_stretch(struct map *map, uint64_t addr, uint64_t len, uint32_t access)
+void *vqb__map_stretch(struct map *map, uint64_t addr, uint64_t len, uint32_t access)
 {
 	uint64_t avail;
 	char *start = map_find(map, addr, access, &avail);
@@ -123,7 +123,7 @@ void *map_stretch(struct map *map, uint64_t addr, uint64_t len, uint32_t access)
 	return at ? start : NULL;
 }
 
-bool map_read(struct map *map, uint64_t addr, void *to, uint32_t len)
+bool vqb__map_read(struct map *map, uint64_t addr, void *to, uint32_t len)
 {
 	uint8_t *out = to;
 	uint64_t avail;

@@ -29,12 +29,12 @@ struct map {
 };
 
 /* What an extent of the array must be, and of a hook's answer. */
-bool map_extent_valid(const struct vqb_extent *e);
+bool vqb__map_extent_valid(const struct vqb_extent *e);
 
-void map_init(struct map *map, const struct vqb_memory *memory);
+void vqb__map_init(struct map *map, const struct vqb_memory *memory);
 
 /* As map_find, after the cache has missed. */
-void *map_search(struct map *map, uint64_t addr, uint32_t access, uint64_t *avail);
+void *vqb__map_search(struct map *map, uint64_t addr, uint32_t access, uint64_t *avail);
 
 /* Which of a window's lengths is for `access`, VQB_READ or VQB_WRITE. */
 #define WINDOW_LEN(access) ((size_t)(access) >> 1)
@@ -68,7 +68,7 @@ static inline void *map_find(struct map *map, uint64_t addr, uint32_t access, ui
 	uint64_t offset = addr - w->addr, len = w->len[WINDOW_LEN(access)];
 
 	if (VQB_UNLIKELY(offset >= len))
-		return map_search(map, addr, access, avail);
+		return vqb__map_search(map, addr, access, avail);
 	*avail = len - offset;
 	return window_host(w, addr);
 }
@@ -85,12 +85,14 @@ VQB_INLINE void *map_whole(const struct map *map, uint64_t addr, uint32_t len, u
  * Is all of [addr, addr + len) mapped for `access`? If not, *addr is the first address that is
  * not. The range must not wrap.
  */
-bool map_covers(struct map *map, uint64_t *addr, uint64_t len, uint32_t access);
+bool vqb__map_covers(struct map *map, uint64_t *addr, uint64_t len, uint32_t access);
 
 /* [addr, addr + len) as one stretch of host memory, or NULL. The range must not wrap. */
-void *map_stretch(struct map *map, uint64_t addr, uint64_t len, uint32_t access);
+void *vqb__map_stretch(struct map *map, uint64_t addr, uint64_t len, uint32_t access);
 
-/* Copies `len` bytes, each fetched once, from a range that map_covers has found to be mapped. */
-bool map_read(struct map *map, uint64_t addr, void *to, uint32_t len);
+/*
+ * Copies `len` bytes, each fetched once, from a range that vqb__map_covers has found to be mapped.
+ */
+bool vqb__map_read(struct map *map, uint64_t addr, void *to, uint32_t len);
 
 #endif

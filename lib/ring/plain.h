@@ -189,7 +189,7 @@ VQB_INLINE bool plain_single(struct plain *s, struct vqb_chain *chain)
 	return true;
 }
 
-/* false: the complete walk has to go on from here, by walk_from. */
+/* false: the complete walk has to go on from here, by vqb__walk_from. */
 VQB_INLINE bool walk_plain(struct plain *s, uint32_t head, struct vqb_chain *chain)
 {
 	uint32_t link;

@@ -20,7 +20,8 @@
 
 /*
  * Requests longer than this share of the ring go through tables: that often one would go round its
- * end, which costs as much as so many tables (END_SHORT). But not short ones, that leave few entries.
+ * end, which costs as much as so many tables (END_SHORT). But not short ones, that leave few
+ * entries.
  */
 #define LONG_SHARE 8u
 #define LONG_LEAST 16u
@@ -30,7 +31,7 @@
 
 /* ---- set-up ---- */
 
-bool policy_usable(const struct vqb_indirect_policy *policy)
+bool vqb__policy_usable(const struct vqb_indirect_policy *policy)
 {
 	uint32_t kind;
 
@@ -44,7 +45,7 @@ bool policy_usable(const struct vqb_indirect_policy *policy)
 	       (kind == VQB_INDIRECT_ADAPTIVE || !policy->clock);
 }
 
-void policy_set(struct policy *p, const struct vqb_indirect_policy *policy)
+void vqb__policy_set(struct policy *p, const struct vqb_indirect_policy *policy)
 {
 	static const struct vqb_indirect_policy adaptive = { .kind = VQB_INDIRECT_ADAPTIVE };
 
@@ -72,7 +73,7 @@ static void adapt_start(struct policy *p, uint32_t cursor)
 	p->adapt.wait = p->adapt.left = WAIT_FIRST;
 }
 
-void policy_start(struct policy *p, uint32_t size, uint32_t tables, uint32_t cursor)
+void vqb__policy_start(struct policy *p, uint32_t size, uint32_t tables, uint32_t cursor)
 {
 	p->size = size;
 	p->due = cursor + FAR;
@@ -95,7 +96,7 @@ void policy_start(struct policy *p, uint32_t size, uint32_t tables, uint32_t cur
 	}
 }
 
-void policy_clear(struct policy *p)
+void vqb__policy_clear(struct policy *p)
 {
 	memset(p->count, 0, sizeof(p->count));
 	if (p->kind == VQB_INDIRECT_ADAPTIVE)
@@ -132,8 +133,8 @@ static bool decay_wants(struct policy *p, uint32_t n, uint32_t free, uint32_t in
 	return p->decay.most > in_flight && (uint64_t)(p->decay.most - in_flight) * n > free;
 }
 
-VQB_COLD bool policy_ask(struct policy *p, uint32_t n, uint32_t free, uint32_t in_flight,
-			 uint32_t tables, uint32_t next)
+VQB_COLD bool vqb__policy_ask(struct policy *p, uint32_t n, uint32_t free, uint32_t in_flight,
+			      uint32_t tables, uint32_t next)
 {
 	struct vqb_indirect_load load = { .segments = n,
 					  .size = p->size,
@@ -150,7 +151,7 @@ VQB_COLD bool policy_ask(struct policy *p, uint32_t n, uint32_t free, uint32_t i
 
 /* ---- adaptive: the peak ---- */
 
-VQB_COLD void policy_higher(struct policy *p, uint32_t out, uint32_t next)
+VQB_COLD void vqb__policy_higher(struct policy *p, uint32_t out, uint32_t next)
 {
 	if (p->kind == VQB_INDIRECT_DECAY) {
 		decay_follow(p, out, next);
@@ -162,7 +163,7 @@ VQB_COLD void policy_higher(struct policy *p, uint32_t out, uint32_t next)
 }
 
 /* An add found no room: with more of it, as many requests may be out as the ring has entries. */
-VQB_COLD void policy_refused(struct policy *p)
+VQB_COLD void vqb__policy_refused(struct policy *p)
 {
 	p->count[WAY_NO_ROOM]++;
 	if (p->kind == VQB_INDIRECT_ADAPTIVE && !p->plain && p->need < p->size)
@@ -331,7 +332,7 @@ static void try_goes_on(struct policy *p, const struct policy_news *news)
 		trial_end(p, news, false, ticks);
 }
 
-VQB_COLD void policy_due(struct policy *p, const struct policy_news *news, bool drained)
+VQB_COLD void vqb__policy_due(struct policy *p, const struct policy_news *news, bool drained)
 {
 	if (p->kind != VQB_INDIRECT_ADAPTIVE || p->peak == PEAK_UNUSED) {
 		p->due = news->cursor + FAR;

@@ -47,7 +47,7 @@ struct policy {
 	uint32_t need;
 	uint32_t longest; /* that may go direct where there is a table: segments */
 	uint32_t peak;    /* most requests out at once in this window */
-	uint32_t due;     /* the completion at which policy_due is called */
+	uint32_t due;     /* the completion at which vqb__policy_due is called */
 	uint8_t kind;     /* enum vqb_indirect_kind */
 	bool asks;        /* the kind has to be asked */
 	bool plain;       /* adaptive: its behaviour now */
@@ -78,17 +78,17 @@ struct policy {
 	};
 };
 
-bool policy_usable(const struct vqb_indirect_policy *policy);
+bool vqb__policy_usable(const struct vqb_indirect_policy *policy);
 /* Takes a usable policy, or NULL; counters run on. */
-void policy_set(struct policy *p, const struct vqb_indirect_policy *policy);
+void vqb__policy_set(struct policy *p, const struct vqb_indirect_policy *policy);
 /* A ring of `size` entries and `tables` tables starts, with completion `cursor` the next one. */
-void policy_start(struct policy *p, uint32_t size, uint32_t tables, uint32_t cursor);
-void policy_clear(struct policy *p);
+void vqb__policy_start(struct policy *p, uint32_t size, uint32_t tables, uint32_t cursor);
+void vqb__policy_clear(struct policy *p);
 
-bool policy_ask(struct policy *p, uint32_t n, uint32_t free, uint32_t in_flight, uint32_t tables,
-		uint32_t next);
-void policy_refused(struct policy *p);
-void policy_higher(struct policy *p, uint32_t out, uint32_t next);
+bool vqb__policy_ask(struct policy *p, uint32_t n, uint32_t free, uint32_t in_flight,
+		     uint32_t tables, uint32_t next);
+void vqb__policy_refused(struct policy *p);
+void vqb__policy_higher(struct policy *p, uint32_t out, uint32_t next);
 /* What the end of a reap knows. */
 struct policy_news {
 	uint32_t cursor;    /* completions reaped, free-running */
@@ -97,7 +97,7 @@ struct policy_news {
 	uint64_t notified;  /* notifications of the device that were owed so far */
 };
 
-void policy_due(struct policy *p, const struct policy_news *news, bool drained);
+void vqb__policy_due(struct policy *p, const struct policy_news *news, bool drained);
 
 /*
  * Entries up to the end of the ring for which tables are taken. Round the end, each descriptor
@@ -109,8 +109,8 @@ void policy_due(struct policy *p, const struct policy_news *news, bool drained);
 
 /*
  * The way of one that was to go direct, but in pieces, with `left` entries up to the end of the
- * ring. Pieces that are `scattered`, since requests came back out of order, would come back as such,
- * and the next ones would have to use them; tables give the ring the time to become whole.
+ * ring. Pieces that are `scattered`, since requests came back out of order, would come back as
+ * such, and the next ones would have to use them; tables give the ring the time to become whole.
  */
 VQB_INLINE enum way policy_in_pieces(const struct policy *p, uint32_t n, bool scattered,
 				     uint32_t left, uint32_t tables, uint32_t length)
@@ -130,7 +130,7 @@ VQB_INLINE enum way policy_way(struct policy *p, uint32_t n, uint32_t free, uint
 	if (VQB_UNLIKELY(n > free)) {
 		if (n > 1 && n <= length && tables && free && p->kind != VQB_INDIRECT_NEVER)
 			return WAY_FORCED;
-		policy_refused(p);
+		vqb__policy_refused(p);
 		return WAY_NO_ROOM;
 	}
 	if (n == 1)
@@ -139,13 +139,13 @@ VQB_INLINE enum way policy_way(struct policy *p, uint32_t n, uint32_t free, uint
 		return WAY_CHOSEN;
 	if (n > length || !tables)
 		return WAY_NO_TABLE;
-	if (VQB_UNLIKELY(p->asks) && !policy_ask(p, n, free, in_flight, tables, next))
+	if (VQB_UNLIKELY(p->asks) && !vqb__policy_ask(p, n, free, in_flight, tables, next))
 		return WAY_CHOSEN;
 	return WAY_TABLE;
 }
 
 /*
- * After a reap that took `n` completions: is policy_due to be called? Requests out are most
+ * After a reap that took `n` completions: is vqb__policy_due to be called? Requests out are most
  * numerous just before a reap, so that is where their peak is looked for, and adding costs nothing
  * for it.
  */
@@ -154,7 +154,7 @@ VQB_INLINE bool policy_reaped(struct policy *p, uint32_t next, uint32_t cursor, 
 	uint32_t out = next - cursor + n;
 
 	if (VQB_UNLIKELY(out > p->peak))
-		policy_higher(p, out, next);
+		vqb__policy_higher(p, out, next);
 	return VQB_UNLIKELY((int32_t)(cursor - p->due) >= 0);
 }
 

@@ -94,8 +94,8 @@ _Static_assert(sizeof(struct ring_head) == 4, "ring head");
 _Static_assert(sizeof(struct used_elem) == 8, "used element");
 
 /*
- * Where `bytes` bytes of an array of the caller's end: not by pointer arithmetic, which C has neither
- * for NULL, as which an empty array may come, nor for what lies beyond the array.
+ * Where `bytes` bytes of an array of the caller's end: not by pointer arithmetic, which C has
+ * neither for NULL, as which an empty array may come, nor for what lies beyond the array.
  */
 VQB_TINY void *behind(const void *from, size_t bytes)
 {

@@ -14,7 +14,7 @@
 /* Nor was one from here on, but from below here nobody counts up to the end. */
 #define COUNTER_FAR (COUNTER_END / 2)
 
-bool tracking_usable(const struct vqb_tracking *config, uint32_t max_size)
+bool vqb__tracking_usable(const struct vqb_tracking *config, uint32_t max_size)
 {
 	if (!config->host)
 		return !config->bytes;
@@ -22,13 +22,13 @@ bool tracking_usable(const struct vqb_tracking *config, uint32_t max_size)
 	       config->bytes >= sizeof(struct tracking_area) + max_size * sizeof(struct tracked);
 }
 
-bool tracking_is_live(const struct tracking *t)
+bool vqb__tracking_is_live(const struct tracking *t)
 {
 	return t->area && vqb_port_load16(&t->area->version);
 }
 
 /* The version comes last: until it is there, whoever comes after begins anew. */
-void tracking_clear(struct tracking *t, uint32_t size, uint16_t used)
+void vqb__tracking_clear(struct tracking *t, uint32_t size, uint16_t used)
 {
 	struct tracking_area *a = t->area;
 
@@ -44,7 +44,7 @@ void tracking_clear(struct tracking *t, uint32_t size, uint16_t used)
 	vqb_port_store16_release(&a->version, TRACKING_VERSION);
 }
 
-void tracking_link(struct tracking *t, struct positions p)
+void vqb__tracking_link(struct tracking *t, struct positions p)
 {
 	uint16_t before = t->last;
 
@@ -58,7 +58,7 @@ void tracking_link(struct tracking *t, struct positions p)
 	t->last = before;
 }
 
-void tracking_settle(struct tracking *t, struct positions p)
+void vqb__tracking_settle(struct tracking *t, struct positions p)
 {
 	for (; p.from != p.to; p.from++)
 		track(t, p.head[p.from & p.mask], 0);
@@ -183,8 +183,8 @@ static bool list_in_flight(struct tracking *t, const struct list *l, uint32_t si
 	return true;
 }
 
-int32_t tracking_load(struct tracking *t, uint32_t size, uint16_t used, uint16_t *order,
-		      uint32_t *count)
+int32_t vqb__tracking_load(struct tracking *t, uint32_t size, uint16_t used, uint16_t *order,
+			   uint32_t *count)
 {
 	struct list l = { .area = t->area, .head = order, .mask = size - 1, .from = used };
 	uint32_t batch;

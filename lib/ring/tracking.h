@@ -57,13 +57,13 @@ struct positions {
 	uint32_t mask, from, to;
 };
 
-bool tracking_usable(const struct vqb_tracking *config, uint32_t max_size);
+bool vqb__tracking_usable(const struct vqb_tracking *config, uint32_t max_size);
 
 /* Is there something to go on from? */
-bool tracking_is_live(const struct tracking *t);
+bool vqb__tracking_is_live(const struct tracking *t);
 
 /* Makes the area one of a queue with nothing in flight, whose used index is `used`. */
-void tracking_clear(struct tracking *t, uint32_t size, uint16_t used);
+void vqb__tracking_clear(struct tracking *t, uint32_t size, uint16_t used);
 
 /* Whoever comes next begins anew, wherever this process stops. */
 static inline void tracking_forget(struct tracking *t)
@@ -76,8 +76,8 @@ static inline void tracking_forget(struct tracking *t)
  * `order` has `size` entries; *count of them, from position `used` on, are then the heads in
  * flight, the one taken first in front. VQB_OK or VQB_E_INVALID.
  */
-int32_t tracking_load(struct tracking *t, uint32_t size, uint16_t used, uint16_t *order,
-		      uint32_t *count);
+int32_t vqb__tracking_load(struct tracking *t, uint32_t size, uint16_t used, uint16_t *order,
+			   uint32_t *count);
 
 /* Sets or clears the flag, which is the byte at the lower address. */
 static inline void track(struct tracking *t, uint32_t head, uint16_t inflight)
@@ -99,9 +99,9 @@ static inline void tracking_untake(struct tracking *t, uint32_t head)
 }
 
 /* Before these heads become visible in the used ring. */
-void tracking_link(struct tracking *t, struct positions p);
+void vqb__tracking_link(struct tracking *t, struct positions p);
 
 /* After they have. */
-void tracking_settle(struct tracking *t, struct positions p);
+void vqb__tracking_settle(struct tracking *t, struct positions p);
 
 #endif

@@ -40,7 +40,7 @@ static bool fetch_cut(struct walk *w, struct copy *d)
 
 	if (w->rules->cache)
 		invalidate_cut(w, addr, sizeof(raw));
-	if (!map_read(w->map, addr, &raw, sizeof(raw)))
+	if (!vqb__map_read(w->map, addr, &raw, sizeof(raw)))
 		return false;
 	d->addr = order64(raw.addr.raw, w->rules->mode);
 	d->rest = rest_order(raw.rest.raw, w->rules->mode);
@@ -128,10 +128,10 @@ static int32_t open_table(struct walk *w, struct copy d)
 	w->left = least(limit - w->direct, t->count);
 	t->host = map_whole(w->map, addr, len, VQB_READ);
 	if (!t->host)
-		t->host = map_stretch(w->map, addr, len, VQB_READ);
+		t->host = vqb__map_stretch(w->map, addr, len, VQB_READ);
 	if ((uintptr_t)t->host % sizeof(uint64_t))
 		t->host = NULL;
-	if (!t->host && !map_covers(w->map, &addr, len, VQB_READ))
+	if (!t->host && !vqb__map_covers(w->map, &addr, len, VQB_READ))
 		return fault(w, addr, VQB_READ);
 	return VQB_OK;
 }
@@ -216,7 +216,7 @@ static int32_t walk_on(struct walk *w, struct vqb_chain *chain)
 	}
 }
 
-int32_t walk_chain(struct walk *w, uint32_t head, struct vqb_chain *chain)
+int32_t vqb__walk_chain(struct walk *w, uint32_t head, struct vqb_chain *chain)
 {
 	w->d.at = head;
 	w->table = (struct table){ .host = w->rules->desc, .count = w->rules->past >> 16 };
@@ -229,7 +229,7 @@ int32_t walk_chain(struct walk *w, uint32_t head, struct vqb_chain *chain)
 	return walk_on(w, chain);
 }
 
-int32_t walk_from(struct walk *w, const struct plain *plain, struct vqb_chain *chain)
+int32_t vqb__walk_from(struct walk *w, const struct plain *plain, struct vqb_chain *chain)
 {
 	w->d = (struct copy){ .addr = plain->addr,
 			      .rest = plain->rest,

@@ -83,10 +83,10 @@ VQB_TINY struct vqb_piece *pieces_behind(const struct vqb_piece *from, size_t by
  * Walks the chain at `head`, which is inside the ring, and says in `chain` what it is, but for the
  * ticket. VQB_OK, VQB_E_BAD_CHAIN with w->reason, VQB_E_NOSPC or VQB_E_FAULT with *w->need.
  */
-int32_t walk_chain(struct walk *w, uint32_t head, struct vqb_chain *chain);
+int32_t vqb__walk_chain(struct walk *w, uint32_t head, struct vqb_chain *chain);
 
 /* The same from where the plain walk has come to. */
 struct plain;
-VQB_COLD int32_t walk_from(struct walk *w, const struct plain *plain, struct vqb_chain *chain);
+VQB_COLD int32_t vqb__walk_from(struct walk *w, const struct plain *plain, struct vqb_chain *chain);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A queue with a coalescer: what is joined, when it goes out, and that each request has its own end,
- * once, whatever becomes of what it was joined in.
+ * A queue with a coalescer: what is joined, when it goes out, and that each request has its own
+ * end, once, whatever becomes of what it was joined in.
  */
 #include "blk_bench.h"
 

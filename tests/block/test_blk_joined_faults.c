@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * The same requests with merging and without, over storage with bad sectors that cuts transfers
- * short, takes its time, changes the order and is full: each request ends with the same status, reads
- * bring the same, and the disk is the same in the end, but for sectors of writes that have failed,
- * which may be as before or as written.
+ * short, takes its time, changes the order and is full: each request ends with the same status,
+ * reads bring the same, and the disk is the same in the end, but for sectors of writes that have
+ * failed, which may be as before or as written.
  *
  * Requests of one batch don't overlap and many are neighbours; the next batch is asked when all are
  * back. VQB_SEED and VQB_LONG: length.h.

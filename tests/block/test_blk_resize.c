@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The capacity changes while the disk is in use: who looks at it meanwhile sees it as it was or as it
- * is, never a mix, and never waits. (The probe's loads and stores are where the other thread acts.)
+ * The capacity changes while the disk is in use: who looks at it meanwhile sees it as it was or as
+ * it is, never a mix, and never waits. (The probe's loads and stores are where the other thread
+ * acts.)
  */
 #include "blk_bench.h"
 #include "probe_port.h"

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A capacity that one thread changes and another one reads is never torn. (Without the probe, whose
- * count of fences belongs to one thread.) */
+/*
+ * A capacity that one thread changes and another one reads is never torn. (Without the probe, whose
+ * count of fences belongs to one thread.)
+ */
 #include <pthread.h>
 
 #include <vqblk/blk_device.h>

@@ -105,7 +105,9 @@ static void sorts_right(unsigned n, bool from_end)
 	bench_close(b);
 }
 
-/* One half at the very end, the other at the very start: a difference is nearly 2^64, in any merge. */
+/*
+ * One half at the very end, the other at the very start: a difference is nearly 2^64, in any merge.
+ */
 static void test_both_ends_of_the_disk_sort_right(void **state)
 {
 	struct bench *b = &bench;

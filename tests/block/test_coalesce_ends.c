@@ -119,8 +119,8 @@ static void test_overlap_waits_for_the_last_second_attempt(void **state)
 }
 
 /*
- * K30: R1 and R2 were joined; R2 is tried again and comes back, as does R1, which then is joined with
- * R3, while R2's memory belongs to somebody else.
+ * K30: R1 and R2 were joined; R2 is tried again and comes back, as does R1, which then is joined
+ * with R3, while R2's memory belongs to somebody else.
  */
 static void test_a_second_life_knows_nothing_of_the_first(void **state)
 {

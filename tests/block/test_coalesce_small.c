@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * How little it takes to put a coalescer in front of a disk: a device of 40 lines, by somebody who
- * has a ring and a disk of their own and wants nothing else of the library. It joins, and tells each
- * request its own truth where the disk has a bad spot.
+ * has a ring and a disk of their own and wants nothing else of the library. It joins, and tells
+ * each request its own truth where the disk has a bad spot.
  */
 #include <string.h>
 

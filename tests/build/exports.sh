@@ -1,5 +1,7 @@
-# exports.sh SCRATCH TOP CORE_LIBRARY HOST_LIBRARY: what the shared libraries export is what the lists
-# in lib/ say, no more and no less, so that a reviewer sees every change of the interface.
+# exports.sh SCRATCH TOP CORE HOST CORE_ARCHIVE HOST_ARCHIVE: what the shared libraries export is what
+# the lists in lib/ say, no more and no less, so that a reviewer sees every change of the interface;
+# and what the archives define for the linker to see, which hides nothing there, has our prefix:
+# vqb__ where it is ours alone.
 set -eu
 scratch=$1 top=$2
 rm -rf "$scratch" && mkdir -p "$scratch"
@@ -24,6 +26,23 @@ check() {
 	fi
 }
 
+# check_archive ARCHIVE
+check_archive() {
+	defined=$scratch/$(basename "$1")
+	"$NM" --defined-only --extern-only --format=posix "$1" | sed -n 's/ .*//p' |
+		grep -v ':$' | sort >"$defined"
+	if grep -v '^vqb_' "$defined"; then
+		echo "exports: $1 defines names without our prefix"
+		failed=1
+	fi
+	if [ ! -s "$defined" ]; then
+		echo "exports: $1 defines nothing"
+		failed=1
+	fi
+}
+
 check "$top/lib/vqblk.exports" "$3"
 check "$top/lib/vqblk-host.exports" "$4"
+check_archive "$5"
+check_archive "$6"
 exit "$failed"

@@ -20,7 +20,8 @@ enum guest_region {
 	GUEST_READ, /* read only, at an odd host address */
 	GUEST_WRITE,
 	GUEST_HOOK, /* the hook knows it, the array does not */
-	GUEST_WIDE, /* for sums of lengths beyond 2^32: no memory, so write only, and never a ring */
+	GUEST_WIDE, /* for sums of lengths beyond 2^32: no memory, so write only, and never a ring
+		     */
 	GUEST_TOP,  /* ends at 2^64 */
 	GUEST_REGIONS,
 	GUEST_OTHER = GUEST_REGIONS, /* a second block for GUEST_RING */

@@ -164,7 +164,9 @@ static void woken(struct run *r, bool *asleep, uint32_t answer, uint32_t pending
 {
 	if (answer & VQB_NOTIFY)
 		*asleep = false;
-	/* The one thing that must never be: something to do, somebody asleep, and no notification. */
+	/*
+	 * The one thing that must never be: something to do, somebody asleep, and no notification.
+	 */
 	if (!r->spoilt)
 		FUZZ_CHECK(!*asleep || !pending);
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The file backend over a system that is slow to oblige: calls that do a part, that are interrupted,
- * that fail, that it doesn't have. The backend is compiled into this program, with its system calls replaced.
+ * The file backend over a system that is slow to oblige: calls that do a part, that are
+ * interrupted, that fail, that it doesn't have. The backend is compiled into this program, with its
+ * system calls replaced.
  */
 #define _GNU_SOURCE
 

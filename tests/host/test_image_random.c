@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * The backends of an image at random, against a model in memory: many ios in flight, of every kind
- * and cut, on a real file system and on tmpfs. Ios in flight at the same time don't overlap, as what
- * comes of that is open; everything else does.
+ * and cut, on a real file system and on tmpfs. Ios in flight at the same time don't overlap, as
+ * what comes of that is open; everything else does.
  */
 #define _GNU_SOURCE
 

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What a library without liburing says: that there is no such backend, so that callers fall back. */
+/*
+ * What a library without liburing says: that there is no such backend, so that callers fall back.
+ */
 #define _GNU_SOURCE
 
 #include "image_bench.h"

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A whole device over io_uring: a ring full of requests in flight, and the thread asleep meanwhile. */
+/*
+ * A whole device over io_uring: a ring full of requests in flight, and the thread asleep meanwhile.
+ */
 #define _GNU_SOURCE
 
 #include "blk_bench.h"

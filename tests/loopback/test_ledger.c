@@ -138,7 +138,9 @@ static void test_a_damaged_byte_is_noticed(void **state)
 	assert_int_equal(read_sectors(40, 1).mismatches, 1);
 }
 
-/* Whether a failed write has done anything, nobody knows; but there is nothing else it can leave. */
+/*
+ * Whether a failed write has done anything, nobody knows; but there is nothing else it can leave.
+ */
 static void test_a_failed_write_leaves_what_was_there_or_itself(void **state)
 {
 	struct io io = io_at(IO_WRITE, 3, 2);

@@ -555,8 +555,8 @@ static bool reap_next(struct driver_model *m, struct vqb_done *done)
 }
 
 /*
- * IN_ORDER: an element stands for all requests up to the one it names, and the index has moved by as
- * many; all but that one are written in full.
+ * IN_ORDER: an element stands for all requests up to the one it names, and the index has moved by
+ * as many; all but that one are written in full.
  */
 static bool reap_in_order(struct driver_model *m, struct vqb_done *done)
 {

@@ -18,7 +18,8 @@
  *   model, which says whether that is so.
  * - Which of two answers there is to a restore that is wrong in two ways: what is wrong with the
  *   ring's description or the saved words comes first, then BUSY, then what the ring says.
- * - Without IN_ORDER, which descriptor is the next one, so the model leaves it out of what it saves.
+ * - Without IN_ORDER, which descriptor is the next one, so the model leaves it out of what it
+ * saves.
  */
 #ifndef TESTS_DRIVER_MODEL_H
 #define TESTS_DRIVER_MODEL_H

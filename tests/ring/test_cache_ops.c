@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * test_cache_ops.c: driver and device on two CPUs whose caches do not see each other. Each works on a
- * view of its own; only flush carries a line of it to memory, and only invalidate brings a line
- * from there. Besides, a cache may at any moment write back a line that was changed, and drop one that
- * was not. At the start the views hold old contents, as caches do.
+ * test_cache_ops.c: driver and device on two CPUs whose caches do not see each other. Each works on
+ * a view of its own; only flush carries a line of it to memory, and only invalidate brings a line
+ * from there. Besides, a cache may at any moment write back a line that was changed, and drop one
+ * that was not. At the start the views hold old contents, as caches do.
  *
- * One flush too few, or one too late, and the device takes something else than was added, the driver
- * reaps something else than was put, or one of them sleeps for ever.
+ * One flush too few, or one too late, and the device takes something else than was added, the
+ * driver reaps something else than was put, or one of them sleeps for ever.
  */
 #include "driver_bench.h"
 

@@ -275,7 +275,10 @@ static void run_at_random(void **state, uint64_t features, int tracked)
 		default:
 			vqb_device_disarm(b->dev);
 		}
-		/* Elements that are not visible yet may be missing: they are put where nobody looks. */
+		/*
+		 * Elements that are not visible yet may be missing: they are put where nobody
+		 * looks.
+		 */
 		vqb_device_expose(b->dev);
 		memcpy(copy[0] + (b->config.ring.desc - LOW), b->ring.desc, 16 * 8);
 		memcpy(copy[0] + (b->config.ring.avail - LOW), b->ring.avail, 6 + 2 * 8);

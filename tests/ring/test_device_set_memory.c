@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A new memory map for a queue at work: where its ring and new pieces lie, and which is still used. */
+/*
+ * A new memory map for a queue at work: where its ring and new pieces lie, and which is still used.
+ */
 #include "device_bench.h"
 
 /* A second home for guest memory, and a map of it. */

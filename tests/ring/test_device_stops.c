@@ -2,7 +2,9 @@
 /* Take that stops: for want of room, or at an address that does not resolve; retry and reject. */
 #include "device_bench.h"
 
-/* Offers a chain at `head` of three one-byte descriptors, head + 1 and head + 2 being the others. */
+/*
+ * Offers a chain at `head` of three one-byte descriptors, head + 1 and head + 2 being the others.
+ */
 static void offer_three(struct bench *b, unsigned head)
 {
 	bench_desc(b, head, DATA, 1, RAW_NEXT, head + 1);

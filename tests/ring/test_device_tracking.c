@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * The tracking area, byte by byte: what a device writes there, what it believes of what it finds,
- * and how it goes on. That nothing is lost wherever it stops is shown by stress/test_tracking_kill.c.
+ * and how it goes on. That nothing is lost wherever it stops is shown by
+ * stress/test_tracking_kill.c.
  */
 #include "device_bench.h"
 #include "probe_log.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * test_driver_big_endian.c: the driver on the ring of a big-endian legacy guest: every field, byte by
- * byte. At the end both sides are joined on such a ring.
+ * test_driver_big_endian.c: the driver on the ring of a big-endian legacy guest: every field, byte
+ * by byte. At the end both sides are joined on such a ring.
  */
 #include "driver_bench.h"
 

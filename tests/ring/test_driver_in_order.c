@@ -17,7 +17,9 @@ static void add_some(struct bench *b, uintptr_t first, uintptr_t to, uint32_t re
 	vqb_driver_publish(b->drv);
 }
 
-/* The device uses `count` requests with one entry: in the slot of the first, the last one's head. */
+/*
+ * The device uses `count` requests with one entry: in the slot of the first, the last one's head.
+ */
 static void give_batch(struct bench *b, unsigned count, uint32_t id, uint32_t len)
 {
 	raw_complete(&b->raw, b->used, id, len);

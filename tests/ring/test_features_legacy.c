@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * test_features_legacy.c: what is offered to and accepted from a peer from before VERSION_1, and that
- * a ring with those features works. Bits are numbers of the format here.
+ * test_features_legacy.c: what is offered to and accepted from a peer from before VERSION_1, and
+ * that a ring with those features works. Bits are numbers of the format here.
  */
 #include "driver_bench.h"
 

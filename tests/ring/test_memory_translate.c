@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Guest addresses to host memory, as seen in the pieces of chains: regions, borders, holes, hook. */
+/*
+ * Guest addresses to host memory, as seen in the pieces of chains: regions, borders, holes, hook.
+ */
 #include "device_bench.h"
 
 /* Offers one buffer and takes it. */

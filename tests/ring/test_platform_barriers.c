@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * test_platform_barriers.c: which barrier stands between which accesses. With ORDER_PLATFORM every
- * one is of device strength and has its place; without it there is none of those, but the full fence
- * of a CPU at the two places that need one.
+ * one is of device strength and has its place; without it there is none of those, but the full
+ * fence of a CPU at the two places that need one.
  *
  * A call is told as a string, in which each access to a part of the ring and each fence is a
  * letter: D descriptor or table, A available entry, I available index, F available flags, E
  * used_event; U used entry, J used index, G used flags, H avail_event. Stores are upper case, loads
- * lower. Fences are r, w and x of a device, and c of a CPU, in brackets; a is the acquire of the load
- * before it, l the release of the store behind it. Repeated letters are one.
+ * lower. Fences are r, w and x of a device, and c of a CPU, in brackets; a is the acquire of the
+ * load before it, l the release of the store behind it. Repeated letters are one.
  */
 #include "driver_bench.h"
 #include "probe_log.h"

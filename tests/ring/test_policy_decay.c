@@ -45,7 +45,8 @@ static void test_decisions_worked_out_by_hand(void **state)
 		{ 5, 0 },               /* 2 1 7 */
 		{ DRAIN, 0 }, { 8, 1 }, /* 2 0 8 */
 		{ DRAIN, 0 }, { 4, 0 }, /* 2 0 8: two of 4 just fit */
-		{ DRAIN, 0 }, { 1, 0 }, /* fourteen, fifteen, sixteen: three at once, halved to one */
+		{ DRAIN, 0 }, { 1, 0 }, /* fourteen, fifteen, sixteen: three at once, halved to one
+					 */
 		{ 1, 0 },     { 1, 0 }, { DRAIN, 0 }, { 8, 0 }, /* 1 0 8: one of 8 just fits */
 		{ DRAIN, 0 },
 	};

@@ -4,9 +4,9 @@
  * image and bad storage: what the backend does, a fault backend makes worse.
  *
  * Each request has to come back once, with the status that its own sectors earned, whatever it was
- * joined with; and what was written is there in the end. Each queue has its own part of the disk, and
- * remembers for each sector what it may hold: one version, or several after a write that failed or
- * that a reset ended. Requests that are out together don't overlap, but for reads.
+ * joined with; and what was written is there in the end. Each queue has its own part of the disk,
+ * and remembers for each sector what it may hold: one version, or several after a write that failed
+ * or that a reset ended. Requests that are out together don't overlap, but for reads.
  *
  * With resets, a queue stops from time to time with requests on their way. From the reset on no
  * status is written, and from the moment that quiesce has answered VQB_OK no byte of any buffer.

@@ -53,8 +53,8 @@ struct device_mode {
 	const char *name;
 	uint64_t features;
 	uint32_t max_chain;
-	uint32_t
-		cut; /* extents are handed out by a hook, in parts that end at its multiples; 0: none */
+	uint32_t cut; /* extents are handed out by a hook, in parts that end at its multiples; 0:
+			 none */
 };
 
 #define EVENTS VQB_FEATURE(VQB_F_EVENT_IDX)
@@ -153,7 +153,9 @@ static uint32_t some_flags(const struct device_scene *s, uint64_t *rng)
 	return plausible[draw(rng, (uint32_t)sizeof(plausible) - without)];
 }
 
-/* One that is wrong breaks the ring, where it is a head, and spoils no more than a chain as a link. */
+/*
+ * One that is wrong breaks the ring, where it is a head, and spoils no more than a chain as a link.
+ */
 static uint32_t some_head(uint64_t *rng)
 {
 	return draw(rng, 32) ? draw(rng, SIZE) : draw(rng, 0x10000);

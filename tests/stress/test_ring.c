@@ -631,7 +631,9 @@ static void check_counters(const struct pair *p)
 	assert_int_equal(p->detached > 0, p->mode->resets > 0);
 }
 
-/* Shows: SR-DRV-34 SR-DRV-35 SR-DRV-37 SR-DRV-38 SR-DEV-15 SR-DEV-25 SR-DEV-27 SR-DEV-28 SR-DEV-29 */
+/*
+ * Shows: SR-DRV-34 SR-DRV-35 SR-DRV-37 SR-DRV-38 SR-DEV-15 SR-DEV-25 SR-DEV-27 SR-DEV-28 SR-DEV-29
+ */
 /* Shows: K09 BF-DRV-33 */
 static void run(void **state)
 {

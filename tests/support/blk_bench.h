@@ -459,7 +459,9 @@ static inline void bench_written(const struct bench *b, unsigned r, uint8_t *to)
 	}
 }
 
-/* A request in buffers as they are cut, not offered yet. Its header is cut off if it is too long. */
+/*
+ * A request in buffers as they are cut, not offered yet. Its header is cut off if it is too long.
+ */
 static inline unsigned bench_build(struct bench *b, uint32_t type, uint64_t sector,
 				   const uint32_t *out, size_t outs, const uint32_t *in, size_t ins)
 {

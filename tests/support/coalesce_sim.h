@@ -5,8 +5,8 @@
  * which each request is carried out alone, as it arrives. Both have to come to the same: each
  * request's result, what it read, and the disk in the end.
  *
- * Data is moved at submit, so what is submitted later overwrites: a wrong order shows. Each byte also
- * remembers the newest request that was carried out on it.
+ * Data is moved at submit, so what is submitted later overwrites: a wrong order shows. Each byte
+ * also remembers the newest request that was carried out on it.
  *
  * Before it is included, SIM_CHECK(holds) says how a check fails, and sim_choose(sim, n) makes up a
  * number below n, from 1 to 65536, from whatever is behind `choice`.

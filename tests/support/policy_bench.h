@@ -37,7 +37,9 @@ static inline void policy_drain(struct bench *b)
 	assert_int_equal(vqb_driver_free(b->drv), b->raw.size);
 }
 
-/* A ring of `size` with a table for each entry, as long as the ring; policy fields are the test's. */
+/*
+ * A ring of `size` with a table for each entry, as long as the ring; policy fields are the test's.
+ */
 static inline void policy_configure(struct bench *b, uint32_t size, uint32_t kind)
 {
 	bench_configure(b, size, EVENT_MODE | INDIRECT, size, size, kind);

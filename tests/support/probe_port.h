@@ -2,8 +2,8 @@
 /*
  * probe_port.h: the port of a test-only build of the core (vqblk-probe). Every single-fetch load
  * first tells probe_load where it reads, so that a test can count loads, and change the memory
- * under the reader between two of them, as a hostile peer would; every fence is counted, and told to
- * probe_fenced.
+ * under the reader between two of them, as a hostile peer would; every fence is counted, and told
+ * to probe_fenced.
  */
 #ifndef TESTS_PROBE_PORT_H
 #define TESTS_PROBE_PORT_H

@@ -20,20 +20,20 @@
  * submit that was not plugged. poll makes none, unless an io has to go on: what the kernel cut
  * short, pieces by the thousand, a transfer longer than its bounce buffer. The counters tell.
  *
- * Waking up: with `notify`, a completion signals that eventfd, which may be the queue's kick, so that
- * the thread waits for one thing only. What is done at once, from the page cache say, is there when
- * unplug (or an unplugged submit) returns: poll before you sleep, as vqb_blk_queue_run does.
+ * Waking up: with `notify`, a completion signals that eventfd, which may be the queue's kick, so
+ * that the thread waits for one thing only. What is done at once, from the page cache say, is there
+ * when unplug (or an unplugged submit) returns: poll before you sleep, as vqb_blk_queue_run does.
  *
  * Full (VQB_E_NOSPC): `entries` ios are in flight, or all bounce buffers are.
  *
  * Results are those of file.h, flushes that fail for good too: they are the image's. A flush is an
- * fdatasync, and a write with FUA has one linked to it. Ranges are zeroed and discarded by the kernel
- * meanwhile, too, but for discards and secure erases of a block device, which are ioctls: made within
- * submit, they take as long as they take.
+ * fdatasync, and a write with FUA has one linked to it. Ranges are zeroed and discarded by the
+ * kernel meanwhile, too, but for discards and secure erases of a block device, which are ioctls:
+ * made within submit, they take as long as they take.
  *
- * Direct: memory of the guest that is not aligned as the disk wants it goes through a bounce buffer.
- * Offsets and lengths are never rounded: caps.alignment says what they must be multiples of, and a
- * device with smaller blocks is refused by vqb_blk_queue_init.
+ * Direct: memory of the guest that is not aligned as the disk wants it goes through a bounce
+ * buffer. Offsets and lengths are never rounded: caps.alignment says what they must be multiples
+ * of, and a device with smaller blocks is refused by vqb_blk_queue_init.
  */
 #ifndef VQBLK_HOST_URING_H
 #define VQBLK_HOST_URING_H
@@ -66,14 +66,13 @@ struct vqb_uring_config {
 VQB_API size_t vqb_uring_size(const struct vqb_uring_config *config);
 
 /*
- * Makes a backend in `mem` (aligned to 64, `bytes` of it, living as long as the backend). Any thread;
- * afterwards it is the queue's.
+ * Makes a backend in `mem` (aligned to 64, `bytes` of it, living as long as the backend). Any
+ * thread; afterwards it is the queue's.
  *
  * VQB_OK with the backend in *out: close it.
- * VQB_E_UNSUPP: the system has no io_uring, or one too old (before Linux 5.6), or doesn't let us use
- *   it; or the library was built without.
- * VQB_E_IO: it can't be set up: memory, descriptors; errno says why.
- * VQB_E_INVALID, VQB_E_TOOBIG: parameters; `bytes` is less than vqb_uring_size.
+ * VQB_E_UNSUPP: the system has no io_uring, or one too old (before Linux 5.6), or doesn't let us
+ * use it; or the library was built without. VQB_E_IO: it can't be set up: memory, descriptors;
+ * errno says why. VQB_E_INVALID, VQB_E_TOOBIG: parameters; `bytes` is less than vqb_uring_size.
  */
 VQB_API int32_t vqb_uring_init(void *mem, size_t bytes, const struct vqb_uring_config *config,
 			       struct vqb_backend **out);
@@ -88,16 +87,16 @@ VQB_API void vqb_uring_close(struct vqb_backend *backend);
 #define VQB_URING_MAX_REGIONS 64u
 
 /*
- * Of a direct image: tells the kernel of memory that ios will come from, the guest's, so that it need
- * not look it up for each of them. Ios of one piece that lies within one region and GiB then cost it a
- * fifth (4 KiB) to a third (64 KiB) less time; nothing changes for others. It replaces what was
- * registered before; no pieces: nothing is. The memory is pinned, which counts against
+ * Of a direct image: tells the kernel of memory that ios will come from, the guest's, so that it
+ * need not look it up for each of them. Ios of one piece that lies within one region and GiB then
+ * cost it a fifth (4 KiB) to a third (64 KiB) less time; nothing changes for others. It replaces
+ * what was registered before; no pieces: nothing is. The memory is pinned, which counts against
  * RLIMIT_MEMLOCK, and has to stay mapped until then, or until the backend is closed.
  *
- * VQB_OK. VQB_E_BUSY: ios are in flight. VQB_E_TOOBIG: more than VQB_URING_MAX_REGIONS. VQB_E_IO: the
- * system doesn't pin that much; errno says why. VQB_E_UNSUPP: the image is not direct, so that there
- * is nothing to gain, or the memory is of a kind that can't be pinned. After an error other than
- * VQB_E_BUSY nothing is registered, and the backend works all the same.
+ * VQB_OK. VQB_E_BUSY: ios are in flight. VQB_E_TOOBIG: more than VQB_URING_MAX_REGIONS. VQB_E_IO:
+ * the system doesn't pin that much; errno says why. VQB_E_UNSUPP: the image is not direct, so that
+ * there is nothing to gain, or the memory is of a kind that can't be pinned. After an error other
+ * than VQB_E_BUSY nothing is registered, and the backend works all the same.
  */
 VQB_API int32_t vqb_uring_register_memory(struct vqb_backend *backend,
 					  const struct vqb_piece *memory, uint32_t pieces);

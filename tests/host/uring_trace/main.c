@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * uring_trace IMAGE BATCHES: that many batches of reads, writes with FUA and flushes, each plugged and
- * polled for; prints how many system calls that took by the backend's own count. 77: no io_uring.
+ * uring_trace IMAGE BATCHES: that many batches of reads, writes with FUA and flushes, each plugged
+ * and polled for; prints how many system calls that took by the backend's own count. 77: no
+ * io_uring.
  */
 #include <inttypes.h>
 #include <stdio.h>
