@@ -16,9 +16,9 @@
 #include <vqblk/port.h>
 
 #include "blk_arena.h"
+#include "sort.h"
 
 enum {
-	BLOCK = 4, /* entries that are sorted by counting, before blocks are merged */
 	MAX_REQUESTS = 1024,
 	MAX_JOINS = 0x7fff,
 	/*
@@ -27,11 +27,6 @@ enum {
 	 */
 	JOINED = 0x8000,
 	NO_KIND = 0xffff,
-};
-
-struct entry {
-	uint64_t key; /* the offset; of requests that overlap, in the end, when they arrived */
-	struct vqb_io *io;
 };
 
 struct join {
@@ -49,9 +44,9 @@ struct hull {
 
 struct vqb_coalescer {
 	/* What adding needs, in a cache line. */
-	struct entry *next; /* of the batch: where the next entry goes, */
-	struct entry *end;  /* and where it is full */
-	uint64_t behind;    /* where the newest entry ends */
+	struct sort_entry *next; /* of the batch: where the next entry goes, */
+	struct sort_entry *end;  /* and where it is full */
+	uint64_t behind;         /* where the newest entry ends */
 	struct hull near; /* a request outside of it overlaps no live join, and is not the first */
 	uint64_t pieces;  /* of all requests of the batch */
 	uint16_t kind;    /* op and flags of the batch, or NO_KIND: nothing is collected */
@@ -60,8 +55,12 @@ struct vqb_coalescer {
 
 	uint32_t max_pieces;
 	uint64_t max_transfer;
-	struct entry *batch, *other; /* as long as each other; sorting goes from one to the other */
-	struct hull hull[2];         /* at least; of IN, of OUT */
+	/*
+	 * The requests by offset; of those that overlap, in the end, by when they arrived. As long
+	 * as each other; sorting goes from one to the other.
+	 */
+	struct sort_entry *batch, *other;
+	struct hull hull[2]; /* at least; of IN, of OUT */
 	struct join *join;
 	struct vqb_io *idle; /* joins that are free */
 	struct vqb_piece *piece;
@@ -72,7 +71,7 @@ struct vqb_coalescer {
 };
 
 _Static_assert(sizeof(struct vqb_coalescer) + sizeof(struct blk_span) <= 272, "bound");
-_Static_assert(sizeof(struct entry) * 2 <= 32, "bound");
+_Static_assert(sizeof(struct sort_entry) * 2 <= 32, "bound");
 _Static_assert(sizeof(struct join) + sizeof(struct blk_span) + sizeof(uint16_t) <= 82, "bound");
 
 /* ---- setting up ---- */
@@ -94,7 +93,7 @@ size_t vqb_coalescer_size(const struct vqb_coalescer_config *config)
 	    config->pieces > UINT32_MAX / 32 || !config->max_pieces || !config->max_transfer)
 		return 0;
 	return VQB_ROUND_UP(sizeof(struct vqb_coalescer) +
-			    2 * sizeof(struct entry) * requests_of(config) +
+			    2 * sizeof(struct sort_entry) * requests_of(config) +
 			    joins_of(config) * (sizeof(struct join) + sizeof(uint16_t)) +
 			    (joins_of(config) + 1) * sizeof(struct blk_span) +
 			    config->pieces * sizeof(struct vqb_piece));
@@ -106,7 +105,7 @@ static void lay_out(struct vqb_coalescer *c, const struct vqb_coalescer_config *
 	uint32_t joins = joins_of(config), i;
 	struct blk_span *span;
 
-	c->batch = c->next = (struct entry *)(c + 1);
+	c->batch = c->next = (struct sort_entry *)(c + 1);
 	c->other = c->end = c->batch + requests_of(config);
 	c->join = (struct join *)(c->other + requests_of(config));
 	c->piece = (struct vqb_piece *)(c->join + joins);
@@ -159,6 +158,11 @@ int32_t vqb_coalescer_init(void *mem, size_t bytes, const struct vqb_coalescer_c
 
 /* ---- collecting ---- */
 
+VQB_TINY struct vqb_io *io_of(const struct sort_entry *e)
+{
+	return e->item;
+}
+
 static uint64_t last_byte(const struct vqb_io *io)
 {
 	return io->offset + (io->bytes - 1);
@@ -198,7 +202,7 @@ static VQB_COLD uint32_t overlaps_live(struct vqb_coalescer *c, const struct vqb
 
 VQB_INLINE int32_t keep(struct vqb_coalescer *c, struct vqb_io *io, uint64_t end)
 {
-	struct entry *entry = c->next;
+	struct sort_entry *entry = c->next;
 
 	if (io->offset != c->behind) {
 		c->unbroken = 0;
@@ -207,7 +211,7 @@ VQB_INLINE int32_t keep(struct vqb_coalescer *c, struct vqb_io *io, uint64_t end
 	c->behind = end;
 	c->pieces += io->pieces;
 	entry->key = io->offset;
-	entry->io = io;
+	entry->item = io;
 	c->next = entry + 1;
 	return VQB_OK;
 }
@@ -280,108 +284,6 @@ uint32_t vqb_coalescer_collected(const struct vqb_coalescer *c)
 	return (uint32_t)(c->next - c->batch);
 }
 
-/* ---- sorting: stable, and without a branch that depends on how things lie ---- */
-
-/* Each of up to four entries goes where the number of those in front of it says. */
-static void sort_few(const struct entry *in, uint32_t n, struct entry *out)
-{
-	uint32_t ab, ac, ad, bc, bd, cd;
-
-	if (n == 4) {
-		ab = in[0].key > in[1].key;
-		ac = in[0].key > in[2].key;
-		ad = in[0].key > in[3].key;
-		bc = in[1].key > in[2].key;
-		bd = in[1].key > in[3].key;
-		cd = in[2].key > in[3].key;
-		out[ab + ac + ad] = in[0];
-		out[1 - ab + bc + bd] = in[1];
-		out[2 - ac - bc + cd] = in[2];
-		out[3 - ad - bd - cd] = in[3];
-	} else {
-		ab = n > 1 && in[0].key > in[1].key;
-		ac = n > 2 && in[0].key > in[2].key;
-		bc = n > 2 && in[1].key > in[2].key;
-		out[ab + ac] = in[0];
-		if (n > 1)
-			out[1 - ab + bc] = in[1];
-		if (n > 2)
-			out[2 - ac - bc] = in[2];
-	}
-}
-
-/*
- * One of two, and no branch, which would be guessed wrong half of the time. `second` is 0 or -1,
- * all bits.
- */
-VQB_INLINE struct entry pick(const struct entry *one, const struct entry *two, uintptr_t second)
-{
-	uintptr_t from = (uintptr_t)one ^ (((uintptr_t)one ^ (uintptr_t)two) & second);
-
-	return *(const struct entry *)from;
-}
-
-/*
- * Two blocks of the same width into one, from both ends at a time: they meet in the middle, and
- * neither can run out of entries.
- */
-static void merge_equal(const struct entry *in, uint32_t width, struct entry *out)
-{
-	const struct entry *a = in, *b = in + width, *a_last = b - 1, *b_last = b + width - 1;
-	struct entry *last = out + (size_t)width * 2 - 1;
-	uint32_t i;
-
-	for (i = 0; i < width; i++) {
-		uintptr_t from_b = 0 - (uintptr_t)(b->key < a->key);
-		uintptr_t from_a = 0 - (uintptr_t)(a_last->key > b_last->key);
-
-		out[i] = pick(a, b, from_b);
-		b -= (intptr_t)from_b;
-		a += 1 + (intptr_t)from_b;
-		*last-- = pick(b_last, a_last, from_a);
-		a_last += (intptr_t)from_a;
-		b_last -= 1 + (intptr_t)from_a;
-	}
-}
-
-/* [in, mid) and [mid, end), the end of a batch, into one. */
-static void merge(const struct entry *in, const struct entry *mid, const struct entry *end,
-		  struct entry *out)
-{
-	const struct entry *b = mid;
-
-	while (in < mid && b < end)
-		*out++ = b->key < in->key ? *b++ : *in++;
-	while (in < mid)
-		*out++ = *in++;
-	while (b < end)
-		*out++ = *b++;
-}
-
-/* Answers which of the two arrays has what was `from`, sorted. */
-static struct entry *sort(struct entry *from, struct entry *to, uint32_t n)
-{
-	struct entry *swap;
-	uint32_t i, width;
-
-	for (i = 0; i < n; i += BLOCK)
-		sort_few(from + i, n - i < BLOCK ? n - i : BLOCK, to + i);
-	for (width = BLOCK; width < n; width *= 2) {
-		swap = from;
-		from = to;
-		to = swap;
-		for (i = 0; i < n; i += 2 * width) {
-			uint32_t mid = n - i < width ? n : i + width;
-
-			if (n - i >= 2 * width)
-				merge_equal(from + i, width, to + i);
-			else
-				merge(from + i, from + mid, from + n, to + i);
-		}
-	}
-	return to;
-}
-
 /* ---- handing out: `tail` is where the next submission is linked ---- */
 
 static struct vqb_io **alone(struct vqb_io **tail, struct vqb_io *io)
@@ -398,9 +300,9 @@ struct run {
 };
 
 /* From the first of `n` entries on, as many as are neighbours and keep both limits. */
-static struct run find_run(const struct vqb_coalescer *c, const struct entry *e, uint32_t n)
+static struct run find_run(const struct vqb_coalescer *c, const struct sort_entry *e, uint32_t n)
 {
-	const struct vqb_io *io = e->io;
+	const struct vqb_io *io = io_of(e);
 	struct run run = { 1, io->pieces, io->bytes };
 	uint64_t next = io->offset + io->bytes; /* 0 for 2^64, where no later entry begins */
 
@@ -408,7 +310,7 @@ static struct run find_run(const struct vqb_coalescer *c, const struct entry *e,
 	if (run.pieces > c->max_pieces || run.bytes > c->max_transfer)
 		return run;
 	for (; run.entries < n && e[run.entries].key == next; run.entries++) {
-		io = e[run.entries].io;
+		io = io_of(&e[run.entries]);
 		if (io->pieces > c->max_pieces - run.pieces ||
 		    io->bytes > c->max_transfer - run.bytes)
 			break;
@@ -436,14 +338,14 @@ static uint32_t find_all(const struct vqb_coalescer *c, struct run *run)
 }
 
 /* Links the members, and copies their pieces. Kept apart, so that its loop has all registers. */
-static VQB_APART void fill(struct join *join, const struct entry *e, uint32_t n)
+static VQB_APART void fill(struct join *join, const struct sort_entry *e, uint32_t n)
 {
 	struct vqb_piece *piece = (struct vqb_piece *)join->io.piece;
 	struct vqb_io **member = &join->members;
-	const struct entry *end = e + n;
+	const struct sort_entry *end = e + n;
 
 	do {
-		struct vqb_io *io = e->io;
+		struct vqb_io *io = io_of(e);
 		uint32_t pieces = io->pieces;
 
 		*member = io;
@@ -458,7 +360,8 @@ static VQB_APART void fill(struct join *join, const struct entry *e, uint32_t n)
 }
 
 /* The joined submission of a run. NULL: no join is free, or no stretch of pieces is long enough. */
-static struct vqb_io *join_up(struct vqb_coalescer *c, const struct entry *e, const struct run *run)
+static struct vqb_io *join_up(struct vqb_coalescer *c, const struct sort_entry *e,
+			      const struct run *run)
 {
 	struct join *join = (struct join *)c->idle;
 	uint32_t number, at = 0;
@@ -470,8 +373,8 @@ static struct vqb_io *join_up(struct vqb_coalescer *c, const struct entry *e, co
 	blk_arena_hold(&c->arena, number, at, at + run->pieces);
 	join->io.piece = c->piece + at;
 	join->io.pieces = run->pieces;
-	join->io.op = e->io->op;
-	join->io.flags = e->io->flags;
+	join->io.op = io_of(e)->op;
+	join->io.flags = io_of(e)->flags;
 	join->io.group = (uint16_t)(JOINED | (number + 1));
 	join->io.offset = e->key;
 	join->io.bytes = run->bytes;
@@ -484,13 +387,13 @@ static struct vqb_io *join_up(struct vqb_coalescer *c, const struct entry *e, co
 }
 
 /* Entries in order, none of which overlap. */
-static struct vqb_io **hand_out(struct vqb_coalescer *c, const struct entry *e, uint32_t n,
+static struct vqb_io **hand_out(struct vqb_coalescer *c, const struct sort_entry *e, uint32_t n,
 				struct vqb_io **tail)
 {
-	const struct entry *end = e + n;
+	const struct sort_entry *end = e + n;
 
 	while (e < end) {
-		struct vqb_io *io = e->io;
+		struct vqb_io *io = io_of(e);
 		uint32_t k = 1;
 
 		if (e + 1 < end && io->offset + io->bytes == e[1].key) {
@@ -512,60 +415,61 @@ static struct vqb_io **hand_out(struct vqb_coalescer *c, const struct entry *e, 
 		}
 		c->submissions += k;
 		for (; k; k--, e++)
-			tail = alone(tail, e->io);
+			tail = alone(tail, io_of(e));
 	}
 	return tail;
 }
 
 /* How many sorted entries there are in front of the first that overlaps with the next. */
-static uint32_t without_overlap(const struct entry *e, uint32_t n)
+static uint32_t without_overlap(const struct sort_entry *e, uint32_t n)
 {
 	uint32_t i;
 
 	for (i = 0; i + 1 < n; i++) {
-		if (e[i + 1].key <= last_byte(e[i].io))
+		if (e[i + 1].key <= last_byte(io_of(&e[i])))
 			return i;
 	}
 	return n;
 }
 
 /* How many sorted entries, from the first on, hang together by overlapping. */
-static uint32_t overlapping(const struct entry *e, uint32_t n)
+static uint32_t overlapping(const struct sort_entry *e, uint32_t n)
 {
-	uint64_t last = last_byte(e->io);
+	uint64_t last = last_byte(io_of(e));
 	uint32_t k;
 
 	for (k = 1; k < n && e[k].key <= last; k++) {
-		if (last < last_byte(e[k].io))
-			last = last_byte(e[k].io);
+		if (last < last_byte(io_of(&e[k])))
+			last = last_byte(io_of(&e[k]));
 	}
 	return k;
 }
 
-static VQB_COLD struct vqb_io **by_arrival(struct vqb_coalescer *c, struct entry *e, uint32_t n,
-					   struct vqb_io **tail)
+static VQB_COLD struct vqb_io **by_arrival(struct vqb_coalescer *c, struct sort_entry *e,
+					   uint32_t n, struct vqb_io **tail)
 {
-	struct entry *room = e < c->other ? c->other + (e - c->batch) : c->batch + (e - c->other);
+	struct sort_entry *room =
+		e < c->other ? c->other + (e - c->batch) : c->batch + (e - c->other);
 	uint32_t i;
 
 	for (i = 0; i < n; i++)
-		e[i].key = e[i].io->group;
-	e = sort(e, room, n);
+		e[i].key = io_of(&e[i])->group;
+	e = vqb__sort(e, room, n);
 	for (i = 0; i < n; i++)
-		tail = alone(tail, e[i].io);
+		tail = alone(tail, io_of(&e[i]));
 	c->submissions += n;
 	return tail;
 }
 
 /* Entries in any order. */
-static struct vqb_io **sort_out(struct vqb_coalescer *c, struct entry *e, uint32_t n,
+static struct vqb_io **sort_out(struct vqb_coalescer *c, struct sort_entry *e, uint32_t n,
 				struct vqb_io **tail)
 {
 	uint32_t k, i;
 
 	for (i = 0; i < n; i++)
-		e[i].io->group = (uint16_t)i; /* when it arrived */
-	for (e = sort(e, c->other, n); n; e += k, n -= k) {
+		io_of(&e[i])->group = (uint16_t)i; /* when it arrived */
+	for (e = vqb__sort(e, c->other, n); n; e += k, n -= k) {
 		k = without_overlap(e, n);
 		if (k) {
 			tail = hand_out(c, e, k, tail);
