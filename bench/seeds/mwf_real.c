@@ -248,7 +248,9 @@ static void go_on(const struct real_cell *cell, struct rounds *r)
 	for (uint32_t i = 0; i < MWF_PATHS; i++) {
 		uint32_t path = (i + r->n) % MWF_PATHS;
 
-		r->rate[path][r->n] = slice(cell, path, &r->per_request[path][r->n]);
+		do /* a machine may keep a thread from its CPU for all of a slice */
+			r->rate[path][r->n] = slice(cell, path, &r->per_request[path][r->n]);
+		while (r->rate[path][r->n] <= 0);
 	}
 	r->n++;
 }

@@ -76,7 +76,7 @@ struct vqb_blk_driver_config {
 	uint32_t flags; /* enum vqb_requests_flag */
 	/* Most of one DISCARD or its like. 0: no such ops, whatever the device has. */
 	uint32_t ranges;
-	uint32_t zero;
+	uint32_t window; /* of bios that are looked at for neighbours: as in vqb_requests_config */
 	/* As in vqb_requests_config. NULL: the machine's counter. */
 	uint64_t (*clock)(void *context);
 	void *context;
@@ -92,14 +92,18 @@ struct vqb_blk_driver_config {
 	((((size_t)16 * (depth) * ((size_t)1 + (ranges)) + 63) & ~(size_t)63) +                    \
 	 (((size_t)(depth) + 63) & ~(size_t)63))
 
-/* Memory of a blk driver, for static allocation; `segments` is that of the limits. */
-#define VQB_BLK_DRIVER_BYTES(depth, segments, ranges)                                              \
-	VQB_ROUND_UP(1024u + 16u * (size_t)(depth) + 16u * ((size_t)(segments) + (ranges)))
+/*
+ * Memory of a blk driver, for static allocation; `segments` is that of the limits, and `window`
+ * VQB_REQUESTS_WINDOW, if the configuration says 0.
+ */
+#define VQB_BLK_DRIVER_BYTES(depth, segments, ranges, window)                                      \
+	VQB_ROUND_UP(1024u + 16u * (size_t)(depth) + 16u * ((size_t)(segments) + (ranges)) +       \
+		     32u * (size_t)(window))
 
 /*
  * Bytes that vqb_blk_driver_init needs: at most VQB_BLK_DRIVER_BYTES.
- * 0: struct_size, `zero`, `depth`, `ranges`, `limits` or `mapping` is invalid. Why a `mapping` is,
- * vqb_limits_check says; here, more than 32766 segments are refused as well. Any thread.
+ * 0: struct_size, `depth`, `ranges`, `window`, `limits` or `mapping` is invalid. Why a `mapping`
+ * is, vqb_limits_check says; here, more than 32766 segments are refused as well. Any thread.
  */
 VQB_API size_t vqb_blk_driver_size(const struct vqb_blk_driver_config *config);
 

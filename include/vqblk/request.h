@@ -29,8 +29,10 @@
  * are within limits, which are measured from the request's own beginning and cut no bio to fit.
  * Never with FUA, PREFLUSH or NOMERGE, and never across such a bio or a FLUSH. Those that wait are
  * looked at in windows of up to 128 in which no two overlap: so no order among overlapping ones is
- * changed, however the neighbours are gathered. Where four windows in a row had none to show, 15
- * bios of 16 go by with a look at the next one only, since looking costs as much as all the rest.
+ * changed, however the neighbours are gathered. Looking has to pay: where, time and again, it found
+ * no neighbours but bios that came in order, or, with MERGE_WHEN_FULL and a clock, so few that the
+ * device would have done their requests in the time that it took, up to 15 bios of 16 go by with a
+ * look at the next one only.
  *
  * If a shared request fails, each of its bios is sent once more, alone, before all others: so each
  * has its own status, as if it had never shared anything.
@@ -112,8 +114,15 @@ struct vqb_requests_config {
 	uint32_t path;        /* enum vqb_path */
 	uint32_t flags;       /* enum vqb_requests_flag */
 	uint32_t max_ranges;  /* that a request can carry, whatever limits say; 0: no such ops */
-	uint64_t features;    /* as negotiated; RO, FLUSH and LIFETIME matter */
-	uint64_t capacity;    /* sectors */
+	/*
+	 * Bios that are looked at together, at most VQB_REQUESTS_WINDOW, which is what 0 means.
+	 * Fewer take less memory and find fewer neighbours: with 1, only of reads and writes, and
+	 * only such as were submitted in order.
+	 */
+	uint32_t window;
+	uint32_t zero;     /* 0 */
+	uint64_t features; /* as negotiated; RO, FLUSH and LIFETIME matter */
+	uint64_t capacity; /* sectors */
 	/* Copied. Those of DISCARD and its like say what there is. */
 	const struct vqb_limits *limits;
 	/*
@@ -125,18 +134,21 @@ struct vqb_requests_config {
 	void *context; /* for it */
 };
 
-/* Memory of it, for static allocation. */
-#define VQB_REQUESTS_BYTES 512u
+#define VQB_REQUESTS_WINDOW 128u
 
-/* Bytes that vqb_requests_init needs: at most VQB_REQUESTS_BYTES. */
-VQB_API size_t vqb_requests_size(void);
+/* Memory of it, for static allocation. */
+#define VQB_REQUESTS_BYTES(window) (512u + 32u * (size_t)(window))
+
+/* Bytes that vqb_requests_init needs: at most VQB_REQUESTS_BYTES. 0: `window` is too long. */
+VQB_API size_t vqb_requests_size(const struct vqb_requests_config *config);
 
 /*
  * Makes an empty list in `mem`, which must be aligned to 64, hold `bytes` bytes and live as long
  * as the list; nothing to destroy. The configuration is not kept.
  *
- * VQB_OK with the list in *out. VQB_E_INVALID: a size, an alignment, a path, a flag, or limits
- * that vqb_limits_check refuses. VQB_E_TOOBIG: `bytes` is less than vqb_requests_size.
+ * VQB_OK with the list in *out. VQB_E_INVALID: a size, an alignment, a path, a flag, `zero`, too
+ * long a window, or limits that vqb_limits_check refuses. VQB_E_TOOBIG: `bytes` is less than
+ * vqb_requests_size.
  */
 VQB_API int32_t vqb_requests_init(void *mem, size_t bytes, const struct vqb_requests_config *config,
 				  struct vqb_requests **out);
@@ -231,7 +243,7 @@ VQB_API uint32_t vqb_requests_outstanding(const struct vqb_requests *rq);
 VQB_API int32_t vqb_requests_set_path(struct vqb_requests *rq, uint32_t path);
 
 /*
- * Other limits, features or capacity: as init takes them, path and clock aside, which stay. What
+ * Other limits, features or capacity: as init takes them. Path, window and clock stay. What
  * waits was checked against the old ones, and is not looked at again: what can't be cut to the new
  * limits is handed back with an error, of all else the device has the last word.
  * VQB_OK or VQB_E_INVALID: nothing has changed.

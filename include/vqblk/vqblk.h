@@ -62,7 +62,8 @@
  *   vqb_blk_driver_init(blk_mem, sizeof(blk_mem), &use, &blk_driver);
  *
  * with disk_mem, queue_mem and blk_mem of VQB_BLK_DEVICE_BYTES, VQB_BLK_QUEUE_BYTES(256, 4 * 256)
- * and VQB_BLK_DRIVER_BYTES(256, seen.segments, 1) bytes; seen.segments is at most 254.
+ * and VQB_BLK_DRIVER_BYTES(256, seen.segments, 1, VQB_REQUESTS_WINDOW) bytes; seen.segments is at
+ * most 254.
  */
 #ifndef VQBLK_VQBLK_H
 #define VQBLK_VQBLK_H

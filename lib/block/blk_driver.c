@@ -14,7 +14,8 @@
 #include "request.h"
 
 struct slot {
-	struct vqb_bio *bio; /* the first of them */
+	/* The first of them. Aligned for what lies behind the slots. */
+	_Alignas(8) struct vqb_bio *bio;
 	uint32_t bios;
 	uint32_t next; /* free slot after this one, or NO_SLOT */
 };
@@ -49,7 +50,7 @@ _Static_assert(sizeof(struct slot) <= 16, "bound");
 /* The limits of its requests. VQB_OK, or what is wrong. */
 static int32_t limits_of(const struct vqb_blk_driver_config *config, struct vqb_limits *limits)
 {
-	if (!config || config->struct_size != sizeof(*config) || config->zero || !config->limits)
+	if (!config || config->struct_size != sizeof(*config) || !config->limits)
 		return VQB_E_INVALID;
 	if (!config->mapping)
 		return vqb_limits_of_blk(config->limits, config->features, 0, limits);
@@ -69,7 +70,7 @@ static int numbers_are_good(const struct vqb_blk_driver_config *config,
 {
 	return config->depth && config->depth <= VQB_RING_MAX && config->ranges <= VQB_RING_MAX &&
 	       config->depth * (config->ranges + 1) <= 1u << 26 &&
-	       limits->max_segments <= VQB_RING_MAX - 2;
+	       vqb__request_room(config->window) && limits->max_segments <= VQB_RING_MAX - 2;
 }
 
 size_t vqb_blk_driver_size(const struct vqb_blk_driver_config *config)
@@ -79,7 +80,8 @@ size_t vqb_blk_driver_size(const struct vqb_blk_driver_config *config)
 	if (limits_of(config, &limits) || !numbers_are_good(config, &limits))
 		return 0;
 	return VQB_ROUND_UP(sizeof(struct vqb_blk_driver) + config->depth * sizeof(struct slot) +
-			    ((size_t)entries(config, &limits) + 2) * sizeof(struct vqb_segment));
+			    ((size_t)entries(config, &limits) + 2) * sizeof(struct vqb_segment) +
+			    vqb__request_room(config->window));
 }
 
 static int32_t check_area(const struct vqb_blk_driver_config *config)
@@ -132,6 +134,7 @@ static struct vqb_requests_config requests_config(const struct vqb_blk_driver_co
 		.path = config->path,
 		.flags = config->flags,
 		.max_ranges = config->ranges,
+		.window = config->window,
 		.features = config->features,
 		.capacity = config->limits->capacity,
 		.limits = limits,
@@ -148,8 +151,8 @@ int32_t vqb_blk_driver_init(void *mem, size_t bytes, const struct vqb_blk_driver
 	size_t need = vqb_blk_driver_size(config);
 	struct vqb_blk_driver *drv = mem;
 	struct vqb_requests_config requests;
-	struct vqb_requests *rq;
 	struct vqb_limits limits;
+	struct vqb_segment *table;
 	int32_t status;
 	uint32_t i;
 
@@ -167,7 +170,8 @@ int32_t vqb_blk_driver_init(void *mem, size_t bytes, const struct vqb_blk_driver
 	requests.max_ranges =
 		ranges_in_segment(config->area.addr + config->depth * sizeof(*drv->header),
 				  config->depth, config->ranges, &limits);
-	status = vqb_requests_init(&drv->rq, sizeof(drv->rq), &requests, &rq);
+	table = (struct vqb_segment *)(drv->slot + config->depth);
+	status = vqb__request_init(&drv->rq, table + entries(config, &limits) + 2, &requests);
 	if (status)
 		return status;
 	memset((char *)drv + sizeof(drv->rq), 0, need - sizeof(drv->rq));
@@ -175,7 +179,7 @@ int32_t vqb_blk_driver_init(void *mem, size_t bytes, const struct vqb_blk_driver
 	drv->depth = config->depth;
 	drv->ranges = config->ranges;
 	drv->segments = entries(config, &limits);
-	drv->table = (struct vqb_segment *)(drv->slot + drv->depth);
+	drv->table = table;
 	set_area(drv, &config->area);
 	for (i = 0; i < drv->depth; i++)
 		drv->slot[i].next = i + 1 < drv->depth ? i + 1 : NO_SLOT;
@@ -193,6 +197,7 @@ int32_t vqb_blk_driver_configure(struct vqb_blk_driver *drv,
 		return VQB_E_INVALID;
 	requests = requests_config(config, &limits);
 	requests.path = drv->rq.path;
+	requests.window = 0;
 	requests.max_ranges = ranges_in_segment(drv->range_addr, drv->depth, drv->ranges, &limits);
 	return vqb_requests_configure(&drv->rq, &requests);
 }

@@ -8,10 +8,20 @@
  * its `next` is the list's.
  */
 #include "request.h"
+#include "sort.h"
 
-size_t vqb_requests_size(void)
+size_t vqb__request_room(uint32_t window)
 {
-	return VQB_ROUND_UP(sizeof(struct vqb_requests));
+	if (window > VQB_REQUESTS_WINDOW)
+		return 0;
+	return (window ? window : VQB_REQUESTS_WINDOW) * 2 * sizeof(struct sort_entry);
+}
+
+size_t vqb_requests_size(const struct vqb_requests_config *config)
+{
+	size_t room = config ? vqb__request_room(config->window) : 0;
+
+	return room ? VQB_ROUND_UP(sizeof(struct vqb_requests) + room) : 0;
 }
 
 static int path_is_good(uint32_t path)
@@ -21,7 +31,8 @@ static int path_is_good(uint32_t path)
 
 static int config_is_good(const struct vqb_requests_config *config)
 {
-	return config && config->struct_size == sizeof(*config) && path_is_good(config->path) &&
+	return config && config->struct_size == sizeof(*config) && !config->zero &&
+	       path_is_good(config->path) && vqb__request_room(config->window) &&
 	       !(config->flags & ~(uint32_t)VQB_REQUESTS_WRITE_THROUGH) &&
 	       !vqb_limits_check(config->limits, NULL);
 }
@@ -49,29 +60,45 @@ static void set_config(struct vqb_requests *rq, const struct vqb_requests_config
 
 static void set_path(struct vqb_requests *rq, uint32_t path)
 {
-	if (path != rq->path)
+	if (path != rq->path) {
 		rq->misses = rq->spared = 0;
+		memset(&rq->looks, 0, sizeof(rq->looks));
+		rq->full.lap = 0;
+	}
 	rq->path = path;
 	vqb__request_full_end(rq);
+}
+
+int32_t vqb__request_init(struct vqb_requests *rq, void *room,
+			  const struct vqb_requests_config *config)
+{
+	if (!config_is_good(config))
+		return VQB_E_INVALID;
+	memset(rq, 0, sizeof(*rq));
+	set_config(rq, config);
+	set_path(rq, config->path);
+	rq->full.clock = config->clock;
+	rq->full.context = config->context;
+	rq->entry = room;
+	rq->room = config->window ? config->window : VQB_REQUESTS_WINDOW;
+	rq->window = VQB_REQUESTS_WINDOW;
+	return VQB_OK;
 }
 
 int32_t vqb_requests_init(void *mem, size_t bytes, const struct vqb_requests_config *config,
 			  struct vqb_requests **out)
 {
 	struct vqb_requests *rq = mem;
+	int32_t status;
 
 	if (!config_is_good(config) || !mem || (uintptr_t)mem % VQB_ALIGN || !out)
 		return VQB_E_INVALID;
-	if (bytes < vqb_requests_size())
+	if (bytes < vqb_requests_size(config))
 		return VQB_E_TOOBIG;
-	memset(rq, 0, sizeof(*rq));
-	set_config(rq, config);
-	set_path(rq, config->path);
-	rq->full.clock = config->clock;
-	rq->full.context = config->context;
-	rq->window = REQUEST_WINDOW;
-	*out = rq;
-	return VQB_OK;
+	status = vqb__request_init(rq, rq + 1, config);
+	if (!status)
+		*out = rq;
+	return status;
 }
 
 int32_t vqb_requests_configure(struct vqb_requests *rq, const struct vqb_requests_config *config)
@@ -141,7 +168,7 @@ VQB_INLINE void unlink(struct vqb_requests *rq, struct vqb_bio *bio)
 		own->after->own.before = NULL;
 	own->before = own->after = NULL;
 	rq->waiting--;
-	if (VQB_UNLIKELY(rq->full.on) && !rq->waiting && !rq->full.pause)
+	if (!rq->waiting && rq->full.on && !rq->full.pause)
 		vqb__request_full_end(rq);
 }
 
@@ -179,7 +206,7 @@ int32_t vqb_requests_submit(struct vqb_requests *rq, struct vqb_bio *bio)
 			return status;
 		apart = is_apart(bio);
 	}
-	if (VQB_UNLIKELY(rq->full.on) && request_full_asks(rq))
+	if (!rq->waiting && rq->full.on && request_full_asks(rq))
 		vqb__request_full_look(rq);
 	own->queue = rq;
 	own->before = own->after = NULL;

@@ -17,10 +17,8 @@
 #include "segment.h"
 
 enum {
-	REQUEST_WINDOW = 128,  /* most bios that are looked at together */
 	REQUEST_EVIDENCE = 32, /* of fewer nothing is learnt */
 	REQUEST_MISSES = 4, /* then no more are looked at than that, and 60 times as many spared */
-	REQUEST_PAUSE = 32  /* from one look for room to the next */
 };
 
 /* own.step: of a write with flushes, in this order. */
@@ -41,15 +39,25 @@ struct request_full {
 	void *context;
 };
 
+/* What has been looked at since something was learnt from it. */
+struct request_looks {
+	uint64_t ticks; /* that it took, where the pace of the device is known */
+	uint32_t bios;  /* that had another one to look at */
+	uint32_t found; /* that can share a request with other than the next one */
+};
+
 struct vqb_requests {
 	_Alignas(VQB_ALIGN) struct vqb_bio *first;
 	struct vqb_bio *last, *fresh;
 	uint32_t waiting, outstanding;
-	uint32_t flying; /* requests */
-	uint32_t order;  /* of the next bio */
+	uint32_t flying;          /* requests */
+	uint32_t order;           /* of the next bio */
+	struct sort_entry *entry; /* of a window: two arrays of */
+	uint32_t room;            /* so many, behind the object */
 	uint32_t window; /* as long as the last one was, twice, as overlaps come together */
-	uint32_t misses; /* windows in a row that showed nothing */
-	uint32_t spared; /* bios that are not looked at because of that */
+	uint32_t misses; /* times in a row that looking did not pay */
+	uint32_t spared; /* bios of which, because of that, only the next one is looked at */
+	struct request_looks looks;
 	uint32_t path, flags;
 	uint32_t merging;    /* those that wait may share requests */
 	uint32_t write_back; /* a write is durable after a flush */
@@ -59,7 +67,16 @@ struct vqb_requests {
 	struct vqb_requests_counters counters;
 };
 
-_Static_assert(sizeof(struct vqb_requests) <= VQB_REQUESTS_BYTES, "bound");
+_Static_assert(sizeof(struct vqb_requests) <= VQB_REQUESTS_BYTES(1) - 2 * 16, "bound");
+
+/* Bytes behind the object, of a window; 0: it would be too long. */
+size_t vqb__request_room(uint32_t window);
+
+/*
+ * As vqb_requests_init, of one that is part of another object, and has its window where `room` is.
+ */
+int32_t vqb__request_init(struct vqb_requests *rq, void *room,
+			  const struct vqb_requests_config *config);
 
 /* Limits of an op that names ranges; NULL: it doesn't. */
 static inline const struct vqb_range_limits *range_limits(const struct vqb_limits *limits,
@@ -112,14 +129,20 @@ int32_t vqb__request_check(const struct vqb_requests *rq, const struct vqb_bio *
 void vqb__request_full_begin(struct vqb_requests *rq);
 void vqb__request_full_end(struct vqb_requests *rq);
 
-/* While there is none (full.on), a bio is about to come. */
+/* While there is none (full.on), and nothing waits, a bio is about to come. */
 static inline int request_full_asks(const struct vqb_requests *rq)
 {
-	return !rq->waiting && (!rq->flying || rq->order - rq->full.seen >= rq->full.pause);
+	return !rq->flying || rq->order - rq->full.seen >= rq->full.pause;
 }
 
-/* And nothing waits: is there room again? Not to be asked for every bio. */
+/* Is there room again? Not to be asked for every bio. */
 void vqb__request_full_look(struct vqb_requests *rq);
+
+/* Ticks of the clock, where the pace of the device is known; else 0. */
+uint64_t vqb__request_full_ticks(const struct vqb_requests *rq);
+
+/* Would the device have taken longer for so many requests? If its pace is not known: any. */
+int vqb__request_full_pays(const struct vqb_requests *rq, uint32_t requests, uint64_t ticks);
 
 /* While some are timed (full.left): a request is back; all that have come back with it are. */
 void vqb__request_full_back(struct vqb_requests *rq);

@@ -27,6 +27,8 @@ enum {
 	LONGEST = 1 << 22,    /* bios: after that the lap is measured anew */
 	TICKS_SHIFT_MAX = 40, /* a lap of more ticks is none */
 	MOST_ROOM = 1 << 17,  /* requests, or what is behind would be more than it can say */
+	PAUSE = 32,           /* bios from one look to the next, */
+	LONG_PAUSE = 512,     /* and while half of those laps is left: the counter is not free */
 };
 
 static uint64_t now(const struct request_full *f)
@@ -62,7 +64,7 @@ void vqb__request_full_begin(struct vqb_requests *rq)
 		f->lap = f->pause = 0;
 		return;
 	}
-	f->pause = REQUEST_PAUSE;
+	f->pause = PAUSE;
 	if (bios > rq->flying && f->lap) {
 		bios = rq->outstanding - f->room;
 		if (bios > MOST_LAPS * f->room)
@@ -114,6 +116,7 @@ static int has_room(struct vqb_requests *rq)
 {
 	struct request_full *f = &rq->full;
 	uint64_t at;
+	int64_t far;
 
 	add_news(rq);
 	if (!f->left) {
@@ -122,8 +125,23 @@ static int has_room(struct vqb_requests *rq)
 			return 1;
 		f->behind -= (int64_t)((at - f->last) * f->timed);
 		f->last = at;
+		far = (int64_t)f->lap * f->room * (MOST_LAPS / 2);
+		f->pause = f->behind > far ? LONG_PAUSE : PAUSE;
 	}
 	return f->behind < 0 || rq->order - f->since > LONGEST;
+}
+
+uint64_t vqb__request_full_ticks(const struct vqb_requests *rq)
+{
+	return rq->full.lap ? now(&rq->full) : 0;
+}
+
+int vqb__request_full_pays(const struct vqb_requests *rq, uint32_t requests, uint64_t ticks)
+{
+	const struct request_full *f = &rq->full;
+
+	return requests &&
+	       (!f->lap || ticks >> TICKS_SHIFT_MAX || requests * f->lap >= ticks * f->timed);
 }
 
 void vqb__request_full_look(struct vqb_requests *rq)

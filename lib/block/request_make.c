@@ -9,19 +9,17 @@
  * what was counted is what is sent.
  */
 #include "request.h"
+#include "sort.h"
 
-/* ---- windows ---- */
+/* ---- a list of bios by submission ---- */
 
-/* Two ascending lists, linked by own.after, as one; of equals, those of `a` come first. */
-static struct vqb_bio *merge(struct vqb_bio *a, struct vqb_bio *b, int by_order)
+/* Two sorted lists, linked by own.after, as one. */
+static struct vqb_bio *merge(struct vqb_bio *a, struct vqb_bio *b)
 {
 	struct vqb_bio *list, **tail = &list;
-	int b_first;
 
 	while (a && b) {
-		b_first = by_order ? (int32_t)(b->own.order - a->own.order) < 0
-				   : b->sector < a->sector;
-		if (b_first) {
+		if ((int32_t)(b->own.order - a->own.order) < 0) {
 			*tail = b;
 			tail = &b->own.after;
 			b = *tail;
@@ -36,10 +34,10 @@ static struct vqb_bio *merge(struct vqb_bio *a, struct vqb_bio *b, int by_order)
 }
 
 /*
- * Sorts by merging: run[i] has 2^i bios or none, as in counting. The last one takes all that there
- * may be.
+ * Sorts by merging, in no memory but theirs, as there may be any number of them: run[i] has 2^i
+ * bios or none, as in counting. The last one takes all that there may be.
  */
-static struct vqb_bio *sort(struct vqb_bio *list, int by_order)
+static struct vqb_bio *sort_list(struct vqb_bio *list)
 {
 	struct vqb_bio *run[17] = { NULL }, *bio;
 	const uint32_t last = sizeof(run) / sizeof(run[0]) - 1;
@@ -50,13 +48,13 @@ static struct vqb_bio *sort(struct vqb_bio *list, int by_order)
 		list = bio->own.after;
 		bio->own.after = NULL;
 		for (i = 0; i < last && run[i]; i++) {
-			bio = merge(run[i], bio, by_order);
+			bio = merge(run[i], bio);
 			run[i] = NULL;
 		}
-		run[i] = merge(run[i], bio, by_order);
+		run[i] = merge(run[i], bio);
 	}
 	for (i = 0, bio = NULL; i <= last; i++)
-		bio = merge(run[i], bio, by_order);
+		bio = merge(run[i], bio);
 	return bio;
 }
 
@@ -66,12 +64,14 @@ void vqb_requests_sort(struct vqb_bio **list)
 
 	for (bio = *list; bio; bio = bio->next)
 		bio->own.after = bio->next;
-	*list = sort(*list, 1);
+	*list = sort_list(*list);
 	for (bio = *list; bio; bio = bio->next) {
 		bio->next = bio->own.after;
 		bio->own.after = NULL;
 	}
 }
+
+/* ---- windows: entries are bios, keys their sectors ---- */
 
 /* How much later one was submitted; with both on the list the difference has not wrapped. */
 static uint32_t lateness(const struct vqb_requests *rq, const struct vqb_bio *bio)
@@ -80,42 +80,40 @@ static uint32_t lateness(const struct vqb_requests *rq, const struct vqb_bio *bi
 }
 
 /*
- * Where two bios of a sorted list overlap, the later one of them can't be in the window, nor can
- * what came after it. Answers the lateness of the first such; UINT32_MAX: none. Another look is
- * needed after a cut, as not every pair was compared.
+ * Where two bios of a sorted window overlap, the later one of them can't be in it, nor can what
+ * came after it. Answers the lateness of the first such; UINT32_MAX: none. Another look is needed
+ * after a cut, as not every pair was compared.
  */
-static uint32_t first_overlap(const struct vqb_requests *rq, const struct vqb_bio *list)
+static uint32_t first_overlap(const struct vqb_requests *rq, const struct sort_entry *e, uint32_t n)
 {
-	const struct vqb_bio *far = list, *bio;
-	uint32_t cut = UINT32_MAX, late;
+	const struct vqb_bio *far = e->item, *bio;
+	uint32_t cut = UINT32_MAX, late, i;
 
-	for (bio = list->own.after; bio; bio = bio->own.after) {
-		if (bio->sector < far->own.end) {
+	for (i = 1; i < n; i++) {
+		bio = e[i].item;
+		if (VQB_UNLIKELY(e[i].key < far->own.end)) {
 			late = lateness(rq, bio);
 			if (late < lateness(rq, far))
 				late = lateness(rq, far);
 			cut = late < cut ? late : cut;
 		}
-		if (bio->own.end > far->own.end)
+		if (VQB_LIKELY(bio->own.end > far->own.end))
 			far = bio;
 	}
 	return cut;
 }
 
-/* Leaves in the list what came before. The oldest bio is not later than itself, so it stays. */
-static void keep_before(const struct vqb_requests *rq, struct vqb_bio **list, uint32_t cut)
+/* Leaves what came before, and answers how many. The oldest is not later than itself: it stays. */
+static uint32_t keep_before(const struct vqb_requests *rq, struct sort_entry *e, uint32_t n,
+			    uint32_t cut)
 {
-	struct vqb_bio *bio;
+	uint32_t kept = 0, i;
 
-	while (*list) {
-		bio = *list;
-		if (lateness(rq, bio) < cut) {
-			list = &bio->own.after;
-			continue;
-		}
-		*list = bio->own.after;
-		bio->own.after = NULL; /* or it would seem to have a neighbour */
+	for (i = 0; i < n; i++) {
+		if (lateness(rq, e[i].item) < cut)
+			e[kept++] = e[i];
 	}
+	return kept;
 }
 
 static int can_share(const struct vqb_bio *bio)
@@ -123,24 +121,21 @@ static int can_share(const struct vqb_bio *bio)
 	return !bio->own.alone && bio->state == VQB_BIO_WAITING;
 }
 
-/* The bios from `fresh` on that may be looked at, linked by own.after; *sorted: they ascend. */
+/* The bios from `fresh` on that may be looked at; *sorted: they ascend, and none overlap. */
 static uint32_t gather(const struct vqb_requests *rq, int *sorted)
 {
 	uint32_t n = 0, most = rq->misses < REQUEST_MISSES ? rq->window : REQUEST_EVIDENCE;
-	struct vqb_bio *bio = rq->fresh, *last = NULL;
+	struct vqb_bio *bio = rq->fresh;
+	uint64_t end = 0;
 
+	if (most > rq->room)
+		most = rq->room;
 	*sorted = 1;
-	for (; bio && n < most; bio = bio->next, n++) {
-		if (!can_share(bio))
-			break;
-		if (last) {
-			*sorted &= bio->sector >= last->own.end;
-			last->own.after = bio;
-		}
-		last = bio;
+	for (; bio && n < most && can_share(bio); bio = bio->next, n++) {
+		*sorted &= bio->sector >= end;
+		end = bio->own.end;
+		rq->entry[n] = (struct sort_entry){ bio->sector, bio };
 	}
-	if (last)
-		last->own.after = NULL;
 	return n;
 }
 
@@ -156,58 +151,60 @@ static int takes_several(const struct vqb_requests *rq, const struct vqb_bio *bi
 	return ranges && ranges->max_ranges > 1;
 }
 
-/*
- * Links each of a sorted list to the one that it can share a request with. Answers how many were
- * not one right behind the other before.
- */
-static uint32_t link_neighbours(const struct vqb_requests *rq, struct vqb_bio *list)
+/* Links each of a sorted window to the one that it can share a request with. */
+static void link_neighbours(struct vqb_requests *rq, const struct sort_entry *e, uint32_t n)
 {
-	struct vqb_bio *bio, *next, *last = NULL, *last_range = NULL, *before;
-	uint32_t found = 0;
+	struct vqb_bio *bio, *last = NULL, *last_range = NULL, *before;
+	uint32_t i;
 	int several;
 
-	for (bio = list; bio; bio = next) {
-		next = bio->own.after;
-		bio->own.before = bio->own.after = NULL;
-		several = takes_several(rq, bio);
+	for (i = 0; i < n; i++, last = bio) {
+		bio = e[i].item;
+		several = bio->op > VQB_BLK_OUT && takes_several(rq, bio);
 		before = several ? last_range : last;
-		if (before && alike(before, bio) && (several || before->own.end == bio->sector)) {
-			before->own.after = bio;
-			bio->own.before = before;
-			found += before->next != bio;
-		}
 		if (several)
 			last_range = bio;
-		last = bio;
+		else if (!before || before->own.end != e[i].key)
+			continue;
+		if (!before || !alike(before, bio))
+			continue;
+		before->own.after = bio;
+		bio->own.before = before;
+		rq->looks.found += before->next != bio;
 	}
-	return found;
 }
 
 /*
- * Looking around costs more than anything else that is done for a bio, so it has to pay: each time
- * that it shows nothing but what came in order, more bios are spared of it: 128, 384, 896, and then
- * 1920 each time.
+ * Looking around has to pay: each time that it shows nothing but what came in order, or saves the
+ * device less time than it takes, more bios are spared of it: 128, 384, 896, and then 1920 each
+ * time.
  */
-static void learn(struct vqb_requests *rq, uint32_t n, uint32_t found)
+static void learn(struct vqb_requests *rq)
 {
-	if (found)
-		rq->misses = 0;
-	if (found || n < REQUEST_EVIDENCE)
+	struct request_looks looks = rq->looks;
+
+	if (looks.bios < REQUEST_EVIDENCE)
 		return;
+	memset(&rq->looks, 0, sizeof(rq->looks));
+	if (vqb__request_full_pays(rq, looks.found, looks.ticks)) {
+		rq->misses = 0;
+		return;
+	}
 	if (rq->misses < REQUEST_MISSES)
 		rq->misses++;
-	rq->spared = REQUEST_WINDOW * ((1u << rq->misses) - 1);
+	rq->spared = VQB_REQUESTS_WINDOW * ((1u << rq->misses) - 1);
 }
 
-/* Of those that are spared, neighbours that were submitted in order are linked all the same. */
+/* Without a window, neighbours that were submitted in order are linked all the same. */
 static void link_run(struct vqb_requests *rq)
 {
 	struct vqb_bio *bio = rq->fresh, *next;
-	uint32_t n = (uint32_t)can_share(bio);
+	uint32_t n = 1;
 
-	for (; n && n < REQUEST_WINDOW; n++, bio = next) {
+	for (; n < VQB_REQUESTS_WINDOW; n++, bio = next) {
 		next = bio->next;
-		if (!next || !can_share(next) || bio->own.end != next->sector || !alike(bio, next))
+		if (!next || bio->own.end != next->sector || !can_share(bio) || !can_share(next) ||
+		    !alike(bio, next))
 			break;
 		bio->own.after = next;
 		next->own.before = bio;
@@ -224,20 +221,18 @@ VQB_TINY int goes_by(struct vqb_requests *rq, const struct vqb_bio *bio)
 	if (!rq->spared || bio->op > VQB_BLK_OUT || (next && next->sector == bio->own.end))
 		return 0;
 	rq->fresh = next;
-	rq->spared -= (uint32_t)can_share(bio);
+	rq->spared--;
 	return 1;
 }
 
-/* The first `n` from `fresh` on that came before the cut have been looked at. Answers how many. */
-static uint32_t move_on(struct vqb_requests *rq, uint32_t n, uint32_t cut)
+/* The first `n` from `fresh` on have been looked at. */
+static void move_on(struct vqb_requests *rq, uint32_t n)
 {
 	struct vqb_bio *bio = rq->fresh;
-	uint32_t i;
 
-	for (i = 0; i < n && lateness(rq, bio) < cut; i++)
+	for (; n; n--)
 		bio = bio->next;
 	rq->fresh = bio;
-	return i;
 }
 
 /*
@@ -246,28 +241,29 @@ static uint32_t move_on(struct vqb_requests *rq, uint32_t n, uint32_t cut)
  */
 static void look_around(struct vqb_requests *rq)
 {
-	struct vqb_bio *list = rq->fresh;
-	uint32_t cut = UINT32_MAX, late, n, found;
+	struct sort_entry *e = rq->entry;
+	uint64_t began = vqb__request_full_ticks(rq);
+	uint32_t n, kept, late;
 	int sorted;
 
-	n = gather(rq, &sorted);
+	n = kept = gather(rq, &sorted);
 	if (!n) {
-		rq->fresh = list->next;
+		rq->fresh = rq->fresh->next;
 		return;
 	}
 	if (!sorted) {
-		list = sort(list, 0);
-		while ((late = first_overlap(rq, list)) != UINT32_MAX) {
-			keep_before(rq, &list, late);
-			cut = late;
-		}
+		e = vqb__sort(e, e + rq->room, n);
+		while ((late = first_overlap(rq, e, kept)) != UINT32_MAX)
+			kept = keep_before(rq, e, kept, late);
 	}
-	found = link_neighbours(rq, list);
-	n = move_on(rq, n, cut);
-	learn(rq, n, found);
-	if (cut != UINT32_MAX)
-		rq->window = n;
-	rq->window = rq->window < REQUEST_WINDOW / 2 ? 2 * rq->window : REQUEST_WINDOW;
+	link_neighbours(rq, e, kept);
+	move_on(rq, kept);
+	rq->looks.bios += kept - 1;
+	rq->looks.ticks += vqb__request_full_ticks(rq) - began;
+	learn(rq);
+	if (kept < n)
+		rq->window = kept;
+	rq->window = rq->window < VQB_REQUESTS_WINDOW / 2 ? 2 * rq->window : VQB_REQUESTS_WINDOW;
 }
 
 /* ---- requests ---- */
@@ -282,12 +278,14 @@ static struct vqb_bio *front_of_chain(struct vqb_bio *bio)
 /* The first of those that the oldest bio can share a request with. */
 static struct vqb_bio *look_for_chain(struct vqb_requests *rq, struct vqb_bio *bio)
 {
-	if (bio == rq->fresh) {
-		if (rq->spared && !takes_several(rq, bio))
-			link_run(rq);
-		else
-			look_around(rq);
-	}
+	if (bio != rq->fresh)
+		return front_of_chain(bio);
+	if ((rq->spared || rq->room == 1) && !takes_several(rq, bio))
+		link_run(rq);
+	else if (!rq->fresh->next)
+		rq->fresh = NULL; /* there is nobody else */
+	else
+		look_around(rq);
 	return front_of_chain(bio);
 }
 

@@ -624,7 +624,7 @@ static void test_init_checks_what_is_about_requests(void **state)
 	g->config.flags = 2;
 	assert_int_equal(guest_init(g), VQB_E_INVALID);
 	g->config = good;
-	g->config.zero = 1;
+	g->config.window = VQB_REQUESTS_WINDOW + 1;
 	assert_int_equal(vqb_blk_driver_size(&g->config), 0);
 	g->config = good;
 	g->config.ranges = 32769;

@@ -149,7 +149,7 @@ static void test_only_fields_of_offered_features_are_read_and_once(void **state)
 static void test_the_status_byte_is_fetched_once_and_the_header_never(void **state)
 {
 	enum { AREA = VQB_BLK_AREA_BYTES(1, 0) };
-	_Alignas(64) uint8_t area[AREA], mem[VQB_BLK_DRIVER_BYTES(1, 1, 0)];
+	_Alignas(64) uint8_t area[AREA], mem[VQB_BLK_DRIVER_BYTES(1, 1, 0, VQB_REQUESTS_WINDOW)];
 	struct vqb_blk_limits limits = { .struct_size = sizeof(limits),
 					 .block_size = 512,
 					 .capacity = 8,

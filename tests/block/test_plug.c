@@ -162,7 +162,7 @@ static void test_what_is_not_in_it_is_too_late(void **state)
 static void test_what_is_in_a_plug_is_not_submitted(void **state)
 {
 	static const struct vqb_segment seg = { 0x1000, 512, 0 };
-	_Alignas(64) static uint8_t mem[VQB_REQUESTS_BYTES];
+	_Alignas(64) static uint8_t mem[VQB_REQUESTS_BYTES(VQB_REQUESTS_WINDOW)];
 	struct vqb_limits limits;
 	struct vqb_requests_config config = { .struct_size = sizeof(config),
 					      .capacity = 8,
@@ -199,7 +199,7 @@ static void test_what_is_in_a_plug_is_not_submitted(void **state)
 static void test_a_list_from_a_plug_is_submitted(void **state)
 {
 	static const struct vqb_segment seg = { 0x1000, 512, 0 };
-	_Alignas(64) static uint8_t mem[VQB_REQUESTS_BYTES];
+	_Alignas(64) static uint8_t mem[VQB_REQUESTS_BYTES(VQB_REQUESTS_WINDOW)];
 	struct vqb_limits limits;
 	struct vqb_requests_config config = { .struct_size = sizeof(config),
 					      .capacity = 8,

@@ -99,7 +99,7 @@ static void test_what_is_not_here_cant_be_taken_back(void **state)
 {
 	struct rb *b = rb_open(state, VQB_PATH_BIO);
 	struct vqb_bio *bio = rb_bio(b, VQB_BLK_OUT, 0, 8);
-	_Alignas(64) uint8_t mem[VQB_REQUESTS_BYTES];
+	_Alignas(64) uint8_t mem[VQB_REQUESTS_BYTES(VQB_REQUESTS_WINDOW)];
 	struct vqb_requests *other;
 
 	assert_int_equal(vqb_requests_init(mem, sizeof(mem), &b->config, &other), VQB_OK);

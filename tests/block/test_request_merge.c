@@ -503,24 +503,71 @@ static void test_all_that_share_a_request_are_back_with_it(void **state)
 	rb_expect_back(b, bio[2], VQB_OK);
 }
 
+/* `n` reads with gaps between them, in pairs that are the wrong way round. */
+static void put_apart(struct rb *b, uint64_t sector, unsigned n)
+{
+	for (unsigned i = 0; i < n; i++)
+		rb_put(b, VQB_BLK_IN, sector + (i ^ 1) * 16, 8);
+}
+
+/* `n` reads, each right behind the one before, or in pairs that are the wrong way round. */
+static void put_row(struct rb *b, uint64_t sector, unsigned n, unsigned turned)
+{
+	for (unsigned i = 0; i < n; i++)
+		rb_put(b, VQB_BLK_IN, sector + (i ^ turned) * 8, 8);
+}
+
 /*
- * Where 128 bios showed no neighbours, as many are not looked at: of those only such as were
- * submitted in order share a request.
+ * Where 128 bios showed no neighbours but such as were submitted in order, of as many others only
+ * such share a request.
  */
-static void test_after_a_window_that_shows_nothing_others_are_spared(void **state)
+static void test_where_neighbours_come_in_order_others_are_spared(void **state)
 {
 	struct rb *b = rb_open(state, VQB_PATH_REQUEST);
 
-	for (unsigned i = 0; i < 128; i++)
-		rb_put(b, VQB_BLK_IN, 100000 + (i ^ 1) * 16, 8);
-	assert_int_equal(rb_send_all(b), 128);
-	for (unsigned i = 0; i < 124; i++)
-		rb_put(b, VQB_BLK_IN, 200000 + (i ^ 1) * 8, 8);
-	for (unsigned i = 0; i < 4; i++)
-		rb_put(b, VQB_BLK_IN, 300000 + i * 8, 8);
+	put_row(b, 100000, 2, 0);
+	put_apart(b, 110000, 126);
+	assert_int_equal(rb_send_all(b), 127);
+	put_row(b, 200000, 124, 1);
+	put_row(b, 300000, 4, 0);
 	assert_int_equal(rb_send_all(b), 124 + 1);
-	for (unsigned i = 0; i < 4; i++)
-		rb_put(b, VQB_BLK_IN, 400000 + (i ^ 1) * 8, 8);
+	put_row(b, 400000, 4, 1);
+	assert_int_equal(rb_send_all(b), 1);
+	rb_finish(b);
+}
+
+/* Also when they come a few at a time, which shows nothing until there are 32 of them. */
+static void test_what_comes_in_small_lists_is_learnt_from_too(void **state)
+{
+	struct rb *b = rb_open(state, VQB_PATH_REQUEST);
+
+	for (unsigned i = 0; i < 11; i++) { /* three of four have another one to look at */
+		put_apart(b, 100000 + 1000 * i, 4);
+		assert_int_equal(rb_send_all(b), 4);
+	}
+	put_row(b, 200000, 128, 1);
+	assert_int_equal(rb_send_all(b), 128);
+	put_row(b, 300000, 4, 1);
+	assert_int_equal(rb_send_all(b), 1);
+	rb_finish(b);
+}
+
+/* A short window finds who came at about the same time; without one it's who came in order. */
+static void test_a_window_may_be_shorter(void **state)
+{
+	struct rb *b = rb_plan(state, VQB_PATH_REQUEST);
+
+	b->config.window = 4;
+	rb_start(b);
+	put_row(b, 100000, 8, 1);
+	assert_int_equal(rb_send_all(b), 2);
+	rb_finish(b);
+	b = rb_plan(state, VQB_PATH_REQUEST);
+	b->config.window = 1;
+	rb_start(b);
+	put_row(b, 100000, 8, 1);
+	assert_int_equal(rb_send_all(b), 8);
+	put_row(b, 200000, 8, 0);
 	assert_int_equal(rb_send_all(b), 1);
 	rb_finish(b);
 }
@@ -555,7 +602,9 @@ int main(void)
 		rb_test(test_the_oldest_goes_first_and_takes_its_neighbours_along),
 		rb_test(test_a_window_has_128_bios),
 		rb_test(test_all_that_share_a_request_are_back_with_it),
-		rb_test(test_after_a_window_that_shows_nothing_others_are_spared),
+		rb_test(test_where_neighbours_come_in_order_others_are_spared),
+		rb_test(test_what_comes_in_small_lists_is_learnt_from_too),
+		rb_test(test_a_window_may_be_shorter),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -49,7 +49,7 @@ static struct vqb_bio discard(uint64_t sector, uint64_t sectors)
 /* One that overlaps is left for later; when it is cancelled, others have the same neighbours. */
 static void a_cancelled_bio_is_not_sent_along(void **state)
 {
-	static _Alignas(64) unsigned char mem[VQB_REQUESTS_BYTES];
+	static _Alignas(64) unsigned char mem[VQB_REQUESTS_BYTES(VQB_REQUESTS_WINDOW)];
 	struct vqb_bio a = discard(30, 4), b = discard(26, 4), over = discard(28, 2);
 	struct vqb_segment table[4];
 	struct vqb_limits limits;
@@ -82,7 +82,7 @@ static void a_cancelled_bio_is_not_sent_along(void **state)
 /* Half of it was sent; that the limits are looser now makes the other half no longer. */
 static void other_limits_leave_the_rest_of_a_bio_what_it_is(void **state)
 {
-	static _Alignas(64) unsigned char mem[VQB_REQUESTS_BYTES];
+	static _Alignas(64) unsigned char mem[VQB_REQUESTS_BYTES(VQB_REQUESTS_WINDOW)];
 	struct vqb_segment data = { .addr = MODEL_MEMORY, .len = 4096 }, table[4];
 	struct vqb_bio bio = { .op = VQB_BLK_OUT, .vec = &data, .nvec = 1, .sector = 8 };
 	struct vqb_limits limits;

@@ -212,7 +212,7 @@ static void each_step_of_a_request_or_ring_is_a_row_and_each_row_a_step(void **s
 /* Sends a write with these flags until it is done; *steps gets what was sent, as on the page. */
 static void send_write(uint8_t op, uint8_t flags, bool write_back, char *steps)
 {
-	static _Alignas(64) unsigned char mem[VQB_REQUESTS_BYTES];
+	static _Alignas(64) unsigned char mem[VQB_REQUESTS_BYTES(VQB_REQUESTS_WINDOW)];
 	struct vqb_segment data = { .addr = MODEL_MEMORY, .len = 512 }, segments[2];
 	struct vqb_bio bio = { .op = op, .flags = flags }, *done = NULL, **tail = &done;
 	struct vqb_limits limits;

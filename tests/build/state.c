@@ -127,42 +127,62 @@ static void test_a_block_device_keeps_to_its_bound(void **state)
 	assert_in_range(vqb_blk_device_size(), 1, VQB_BLK_DEVICE_BYTES);
 }
 
-static void check_blk_driver(uint32_t depth, uint32_t segments, uint32_t ranges)
+static void check_blk_driver(uint32_t depth, uint32_t segments, uint32_t ranges, uint32_t window)
 {
 	struct vqb_blk_limits limits = { .struct_size = sizeof(limits),
 					 .block_size = 512,
 					 .segment_bytes = UINT32_MAX,
 					 .segments = segments };
-	struct vqb_blk_driver_config config = {
-		.struct_size = sizeof(config), .depth = depth, .ranges = ranges, .limits = &limits
-	};
-	size_t budget = 1024 + 16 * (size_t)depth + 16 * ((size_t)segments + ranges);
+	struct vqb_blk_driver_config config = { .struct_size = sizeof(config),
+						.depth = depth,
+						.ranges = ranges,
+						.window = window,
+						.limits = &limits };
+	size_t bios = window ? window : VQB_REQUESTS_WINDOW;
+	size_t budget = 1024 + 16 * (size_t)depth + 16 * ((size_t)segments + ranges) + 32 * bios;
 	size_t asked = vqb_blk_driver_size(&config);
 
 	if (segments == 126)
-		printf("block driver of depth %u, %u segments: %zu bytes of at most %zu\n",
-		       (unsigned)depth, (unsigned)segments, asked, budget);
+		printf("block driver of depth %u, %u segments, window of %zu: %zu bytes of at "
+		       "most %zu\n",
+		       (unsigned)depth, (unsigned)segments, bios, asked, budget);
 	assert_in_range(asked, 1, budget);
-	assert_true(asked <= VQB_BLK_DRIVER_BYTES(depth, segments, ranges));
-	assert_true(VQB_BLK_DRIVER_BYTES(depth, segments, ranges) <= VQB_ROUND_UP(budget));
+	assert_true(asked <= VQB_BLK_DRIVER_BYTES(depth, segments, ranges, bios));
+	assert_true(VQB_BLK_DRIVER_BYTES(depth, segments, ranges, bios) <= VQB_ROUND_UP(budget));
 }
 
-static void test_a_block_driver_keeps_1_kib_and_16_bytes_for_each_slot_and_segment(void **state)
+static void
+test_a_block_driver_keeps_1_kib_16_bytes_for_each_slot_and_segment_and_32_for_each_of_a_window(
+	void **state)
 {
 	(void)state;
 	for (uint32_t depth = 1; depth <= VQB_RING_MAX; depth *= 8)
 		for (uint32_t segments = 1; segments < 32766; segments = segments * 5 + 1)
 			for (uint32_t ranges = 0; ranges < 300; ranges += 37)
-				check_blk_driver(depth, segments, ranges);
-	check_blk_driver(128, 126, 0);
-	check_blk_driver(1, 32766, 32768);
+				check_blk_driver(depth, segments, ranges, ranges % 3);
+	check_blk_driver(128, 126, 0, 0);
+	check_blk_driver(128, 126, 0, 1);
+	check_blk_driver(1, 32766, 32768, VQB_REQUESTS_WINDOW);
 }
 
 static void test_a_list_of_bios_keeps_to_its_bound(void **state)
 {
+	struct vqb_requests_config config = { .struct_size = sizeof(config) };
+	uint32_t window;
+	size_t bytes;
+
 	(void)state;
-	printf("list of bios: %zu bytes of at most %u\n", vqb_requests_size(), VQB_REQUESTS_BYTES);
-	assert_in_range(vqb_requests_size(), 1, VQB_REQUESTS_BYTES);
+	for (window = 1; window <= VQB_REQUESTS_WINDOW; window++) {
+		config.window = window;
+		bytes = vqb_requests_size(&config);
+		assert_in_range(bytes, 1, VQB_REQUESTS_BYTES(window));
+	}
+	printf("list of bios, window of %u: %zu bytes of at most %zu\n", VQB_REQUESTS_WINDOW, bytes,
+	       VQB_REQUESTS_BYTES(VQB_REQUESTS_WINDOW));
+	config.window = 0;
+	assert_int_equal(vqb_requests_size(&config), bytes);
+	config.window = VQB_REQUESTS_WINDOW + 1;
+	assert_int_equal(vqb_requests_size(&config), 0);
 }
 
 int main(void)
@@ -175,7 +195,7 @@ int main(void)
 			test_a_block_queue_keeps_160_bytes_for_each_request_and_its_pieces),
 		cmocka_unit_test(test_a_block_device_keeps_to_its_bound),
 		cmocka_unit_test(
-			test_a_block_driver_keeps_1_kib_and_16_bytes_for_each_slot_and_segment),
+			test_a_block_driver_keeps_1_kib_16_bytes_for_each_slot_and_segment_and_32_for_each_of_a_window),
 		cmocka_unit_test(test_a_list_of_bios_keeps_to_its_bound),
 	};
 

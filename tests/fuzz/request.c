@@ -165,7 +165,8 @@ static bool open_run(struct run *r)
 	r->config.ring = r->ring;
 	bytes = vqb_blk_driver_size(&r->config);
 	FUZZ_CHECK(bytes <=
-		   VQB_BLK_DRIVER_BYTES(r->config.depth, r->limits.max_segments, r->config.ranges));
+		   VQB_BLK_DRIVER_BYTES(r->config.depth, r->limits.max_segments, r->config.ranges,
+					r->config.window ? r->config.window : VQB_REQUESTS_WINDOW));
 	r->mem = fuzz_object(bytes);
 	return !vqb_blk_driver_init(r->mem, bytes, &r->config, &r->drv);
 }

@@ -119,6 +119,7 @@ void feed_config(struct feed *f, uint32_t segments, struct vqb_limits *limits,
 		config->features |= VQB_FEATURE(VQB_BLK_F_LIFETIME);
 	if (one_in(f, 20))
 		config->features |= VQB_FEATURE(VQB_BLK_F_RO);
+	config->window = one_in(f, 3) ? 1 + roll(f, 20) : 0;
 	config->capacity = MODEL_DISK_SECTORS - 8 * roll(f, 20);
 	if (!f->plain && one_in(f, 2))
 		config->capacity /= 4;

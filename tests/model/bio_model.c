@@ -34,6 +34,7 @@ void model_configure(struct model *m, uint32_t queue, const struct vqb_requests_
 	q->path = config->path;
 	q->flags = config->flags;
 	q->max_ranges = config->max_ranges;
+	q->room = config->window ? config->window : VQB_REQUESTS_WINDOW;
 	q->full = q->changed = false;
 }
 
@@ -45,6 +46,9 @@ void model_change_limits(struct model *m, uint32_t queue, const struct vqb_reque
 	q->max_ranges = config->max_ranges;
 	q->changed = q->outstanding;
 }
+
+/* A window of its own. */
+#define WITH_NOBODY UINT64_MAX
 
 /* ---- the list of those that wait ---- */
 
@@ -81,7 +85,9 @@ static void put_first(struct model_queue *q, uint32_t at, struct model_bio *b)
 {
 	insert(q, at, b);
 	b->state = VQB_BIO_PARTLY;
-	b->at = b->window = 0;
+	b->at = 0;
+	b->window = WITH_NOBODY;
+	b->behind = NULL;
 }
 
 /* ---- submit ---- */
@@ -567,8 +573,6 @@ static void check_data(struct model *m, const struct model_queue *q, const struc
 
 /* ---- a request: does it have all that it can? ---- */
 
-enum { WINDOW = 128 };
-
 static bool can_be_joined(const struct model_bio *b)
 {
 	return b->state == VQB_BIO_WAITING && model_has_sectors(b->bio.op) && !is_barrier(b) &&
@@ -607,10 +611,10 @@ static void make_run(struct model *m, struct model_queue *q)
 	uint32_t n = 1;
 
 	q->wait[0]->window = m->windows;
-	for (; n < q->waits && n < WINDOW; n++) {
+	for (; n < q->waits && n < VQB_REQUESTS_WINDOW; n++) {
 		struct model_bio *last = q->wait[n - 1], *next = q->wait[n];
 
-		if (!can_be_joined(next) || !alike(last, next) ||
+		if (!can_be_joined(last) || !can_be_joined(next) || !alike(last, next) ||
 		    next->bio.sector != last->bio.sector + model_sectors(last))
 			break;
 		last->behind = next;
@@ -621,41 +625,46 @@ static void make_run(struct model *m, struct model_queue *q)
 }
 
 /*
- * Windows that show nothing but what was submitted in order spare 1, 3, 7 and then 15 others, and
- * are shorter then.
+ * Each time that 32 or more had no neighbour but such as were submitted in order, 128 others, or 3,
+ * 7 and then 15 times as many, are spared.
  */
-static void learn(struct model_queue *q, uint32_t n, uint32_t found)
+static void learn(struct model_queue *q)
 {
-	if (found) {
+	if (q->looked < 32)
+		return;
+	if (q->found) {
 		q->misses = 0;
-	} else if (n >= 32) {
+	} else {
 		q->misses += q->misses < 4;
-		q->spared = WINDOW * ((1u << q->misses) - 1);
+		q->spared = 128 * ((1u << q->misses) - 1);
 	}
+	q->looked = q->found = 0;
 }
 
 void model_made(struct model *m, uint32_t queue)
 {
 	struct model_queue *q = &m->queue[queue];
-	uint32_t n = 0, found = 0, most = q->misses < 4 ? WINDOW : 32;
+	uint32_t n = 0, most = q->misses < 4 || q->room < 32 ? q->room : 32;
 
 	if (!m->apart || when_full_by_clock(m, q) || !q->waits || q->wait[0]->window ||
-	    !can_be_joined(q->wait[0]) || !may_share(m, q, q->wait[0]))
+	    !may_share(m, q, q->wait[0]))
 		return;
 	m->windows++;
-	if (q->spared && !has_several(q, q->wait[0])) {
+	if ((q->spared || q->room == 1) && !has_several(q, q->wait[0])) {
 		make_run(m, q);
 		return;
 	}
+	q->wait[0]->window = WITH_NOBODY;
 	for (uint32_t i = 0; i < q->waits && i < most && can_be_joined(q->wait[i]); i++)
 		q->wait[i]->window = m->windows;
 	for (; n < q->waits && q->wait[n]->window == m->windows; n++) {
 		struct model_bio *b = behind(q, q->wait[n]);
 
 		q->wait[n]->behind = b;
-		found += b && (n + 1 == q->waits || b != q->wait[n + 1]);
+		q->found += b && (n + 1 == q->waits || b != q->wait[n + 1]);
 	}
-	learn(q, n, found);
+	q->looked += n ? n - 1 : 0;
+	learn(q);
 }
 
 void model_full(struct model *m, uint32_t queue)
@@ -667,7 +676,7 @@ void model_full(struct model *m, uint32_t queue)
 	if (q->waits)
 		oldest->event = EVENT_NO_ROOM;
 	/* Who was looked at with nobody else is looked at again, with those that came since. */
-	if (q->waits && (q->waits == 1 || !q->wait[1]->window) && can_be_joined(oldest)) {
+	if (q->waits && (q->waits == 1 || !q->wait[1]->window)) {
 		oldest->window = 0;
 		oldest->behind = NULL;
 	}

@@ -120,8 +120,9 @@ struct model_queue {
 	bool full; /* MERGE_WHEN_FULL: has to be shared until nothing waits */
 	struct model_bio *wait[MODEL_BIOS];
 	uint32_t waits, outstanding;
-	uint32_t misses, spared; /* bios that are not looked at, since looking showed nothing */
-	uint32_t passed;         /* requests sent while the same bio was the oldest */
+	/* Looking around: what it showed of late, and those that are spared because of that. */
+	uint32_t room, looked, found, misses, spared;
+	uint32_t passed; /* requests sent while the same bio was the oldest */
 	uint32_t disk[MODEL_DISK_UNITS], reference[MODEL_DISK_UNITS];
 	int8_t bad[MODEL_DISK_SECTORS]; /* what a request gets that touches it */
 	uint64_t last_flush;            /* when the latest flush was sent that is done */

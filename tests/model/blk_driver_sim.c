@@ -578,6 +578,7 @@ static void configure(struct blk_driver_sim *s)
 	s->config.path = config.path;
 	s->config.flags = config.flags;
 	s->config.ranges = config.max_ranges;
+	s->config.window = config.window;
 	s->segments = s->limits.max_segments;
 	config.max_ranges = ranges_that_fit(s);
 	model_configure(&s->model, 0, &config);
@@ -659,6 +660,7 @@ static void reconfigure(struct blk_driver_sim *s)
 	same(s->run, vqb_blk_driver_configure(s->drv, &s->config), VQB_OK);
 	config.max_ranges = ranges_that_fit(s);
 	config.path = path;
+	config.window = s->config.window;
 	model_configure(&s->model, 0, &config);
 	feed_faults(&s->feed, 0);
 }

@@ -71,8 +71,8 @@ struct blk_driver_sim {
 	_Alignas(64) unsigned char tables[RING_TABLES];
 	_Alignas(64) unsigned char block[16384];
 	_Alignas(64) unsigned char ring_mem[VQB_DRIVER_BYTES(RING_MOST)];
-	_Alignas(
-		64) unsigned char mem[VQB_BLK_DRIVER_BYTES(RING_DEPTH, RING_SEGMENTS, RING_RANGES)];
+	_Alignas(64) unsigned char mem[VQB_BLK_DRIVER_BYTES(RING_DEPTH, RING_SEGMENTS, RING_RANGES,
+							    VQB_REQUESTS_WINDOW)];
 };
 
 void blk_driver_sim_open(struct blk_driver_sim *s, struct run *run);

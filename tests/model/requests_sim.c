@@ -327,8 +327,9 @@ static void configure(struct requests_sim *s, uint32_t q, bool fresh)
 		}
 	}
 	if (fresh || path != mq->path)
-		mq->misses = mq->spared = 0;
+		mq->looked = mq->found = mq->misses = mq->spared = 0;
 	config.path = path;
+	config.window = fresh ? config.window : mq->room;
 	model_configure(&s->model, q, &config);
 	feed_faults(&s->feed, q);
 }

@@ -25,7 +25,7 @@ struct requests_sim {
 	/* over all episodes */
 	uint64_t events, sent, shared, parts, errors, passed, overtaken, longest, compared, bios,
 		ends, unsendable, runs;
-	_Alignas(64) unsigned char mem[MODEL_QUEUES][VQB_REQUESTS_BYTES];
+	_Alignas(64) unsigned char mem[MODEL_QUEUES][VQB_REQUESTS_BYTES(VQB_REQUESTS_WINDOW)];
 };
 
 /* One more event. */

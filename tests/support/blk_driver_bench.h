@@ -101,7 +101,7 @@ static inline int32_t guest_init(struct guest *g)
 	size_t bytes = vqb_blk_driver_size(&g->config);
 
 	assert_true(bytes && bytes <= VQB_BLK_DRIVER_BYTES(g->config.depth, g->limits.segments,
-							   g->config.ranges));
+							   g->config.ranges, VQB_REQUESTS_WINDOW));
 	free(g->mem);
 	g->mem = (uint8_t *)bench_alloc(64, bytes);
 	return vqb_blk_driver_init(g->mem, bytes, &g->config, &g->drv);

@@ -102,9 +102,9 @@ static inline struct rb *rb_plan(void **state, uint32_t path)
 
 static inline void rb_start(struct rb *b)
 {
-	size_t bytes = vqb_requests_size();
+	size_t bytes = vqb_requests_size(&b->config);
 
-	assert_in_range(bytes, 1, VQB_REQUESTS_BYTES);
+	assert_in_range(bytes, 1, VQB_REQUESTS_BYTES(VQB_REQUESTS_WINDOW));
 	free(b->mem);
 	b->mem = aligned_alloc(64, (bytes + 63) & ~(size_t)63);
 	assert_non_null(b->mem);

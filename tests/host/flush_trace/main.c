@@ -23,7 +23,7 @@ static _Alignas(64) uint8_t file_mem[VQB_FILE_BYTES], backend_mem[VQB_FILE_BACKE
 static _Alignas(64) uint8_t disk_mem[VQB_BLK_DEVICE_BYTES];
 static _Alignas(64) uint8_t device_mem[VQB_DEVICE_BYTES(RING)], driver_mem[VQB_DRIVER_BYTES(RING)];
 static _Alignas(64) uint8_t queue_mem[VQB_BLK_QUEUE_BYTES(RING, 4 * RING)];
-static _Alignas(64) uint8_t blk_mem[VQB_BLK_DRIVER_BYTES(RING, RING, 0)];
+static _Alignas(64) uint8_t blk_mem[VQB_BLK_DRIVER_BYTES(RING, RING, 0, VQB_REQUESTS_WINDOW)];
 
 static const struct vqb_extent extent = { RAM, BYTES, ram, VQB_READ | VQB_WRITE, 0 };
 static const struct vqb_memory map = {
