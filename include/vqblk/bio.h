@@ -62,7 +62,7 @@ struct vqb_bio_own {
 	uint8_t step;                   /* of a write with flushes */
 	uint8_t alone;                  /* shares no request any more */
 	uint8_t again; /* is to be sent again, alone, since a shared request failed */
-	uint8_t zero;
+	uint8_t plain; /* one vector that is one segment and one request as it is */
 };
 
 struct vqb_bio {

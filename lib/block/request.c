@@ -103,9 +103,13 @@ int32_t vqb_requests_init(void *mem, size_t bytes, const struct vqb_requests_con
 
 int32_t vqb_requests_configure(struct vqb_requests *rq, const struct vqb_requests_config *config)
 {
+	struct vqb_bio *bio;
+
 	if (!config_is_good(config))
 		return VQB_E_INVALID;
 	set_config(rq, config);
+	for (bio = rq->first; bio; bio = bio->next)
+		bio->own.plain = 0;
 	return VQB_OK;
 }
 
@@ -198,6 +202,7 @@ int32_t vqb_requests_submit(struct vqb_requests *rq, struct vqb_bio *bio)
 	if (VQB_LIKELY(request_is_plain(rq, bio))) {
 		end = bio->sector + (bio->vec->len >> VQB_SECTOR_SHIFT);
 		apart = 0;
+		own->plain = 1;
 	} else {
 		status = vqb__request_check(rq, bio, &end);
 		bio->status = status;
@@ -205,6 +210,7 @@ int32_t vqb_requests_submit(struct vqb_requests *rq, struct vqb_bio *bio)
 		if (status)
 			return status;
 		apart = is_apart(bio);
+		own->plain = 0;
 	}
 	if (!rq->waiting && rq->full.on && request_full_asks(rq))
 		vqb__request_full_look(rq);
@@ -316,6 +322,7 @@ static int goes_on(struct vqb_requests *rq, struct vqb_bio *bio)
 	if (own->again) {
 		own->again = 0;
 		own->alone = 1;
+		own->plain = 0; /* limits may be others by now */
 		own->sector = bio->sector;
 		own->at = own->offset = 0;
 		rq->counters.retried++;

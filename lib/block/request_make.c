@@ -312,7 +312,7 @@ static int32_t map_first(const struct vqb_requests *rq, struct vqb_request *r,
 static int append(const struct vqb_requests *rq, struct vqb_request *r, const struct vqb_bio *bio,
 		  struct vqb_segment *table, uint32_t room)
 {
-	if (VQB_LIKELY(bio->nvec == 1 &&
+	if (VQB_LIKELY(bio->own.plain &&
 		       append_vector(&rq->limits, bio->vec, table, room, &r->n, &r->bytes)))
 		return 1;
 	return !vqb_map_append(&rq->limits, r->sector, bio->vec, bio->nvec, table, room, &r->n,
@@ -327,8 +327,7 @@ static int32_t make_data(const struct vqb_requests *rq, struct vqb_request *r,
 	int32_t status;
 
 	r->sector = bio->own.sector;
-	if (VQB_LIKELY(bio->nvec == 1 && room && !bio->own.offset &&
-		       vector_is_request(&rq->limits, bio->vec))) {
+	if (VQB_LIKELY(bio->own.plain && room)) {
 		table[0] = bio->vec[0];
 		r->n = 1;
 		r->bytes = bio->vec[0].len;

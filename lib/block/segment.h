@@ -63,8 +63,8 @@ VQB_TINY int vector_is_request(const struct vqb_limits *l, const struct vqb_segm
 }
 
 /*
- * The same for vqb_map_append: a vector that makes the last segment longer, or is the next one.
- * With what lies next to it in memory and can't be joined, the walk knows what to do.
+ * For vqb_map_append: a vector that is one request by itself makes the last segment longer, or is
+ * the next one. With what lies next to it in memory and can't be joined, the walk knows what to do.
  */
 VQB_TINY int append_vector(const struct vqb_limits *l, const struct vqb_segment *v,
 			   struct vqb_segment *table, uint32_t room, uint32_t *n, uint64_t *bytes)
@@ -72,7 +72,7 @@ VQB_TINY int append_vector(const struct vqb_limits *l, const struct vqb_segment 
 	struct vqb_segment *last = &table[*n - 1];
 	uint64_t end = last->addr + last->len;
 
-	if (!vector_is_request(l, v) || (*bytes + v->len) >> VQB_SECTOR_SHIFT > l->max_sectors)
+	if ((*bytes + v->len) >> VQB_SECTOR_SHIFT > l->max_sectors)
 		return 0;
 	if (v->addr == end) {
 		if (!segments_join(l, last, v))

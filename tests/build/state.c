@@ -152,7 +152,7 @@ static void check_blk_driver(uint32_t depth, uint32_t segments, uint32_t ranges,
 }
 
 static void
-test_a_block_driver_keeps_1_kib_16_bytes_for_each_slot_and_segment_and_32_for_each_of_a_window(
+test_a_block_driver_takes_16_bytes_for_a_slot_or_segment_32_for_a_bio_of_a_window_and_1_kib(
 	void **state)
 {
 	(void)state;
@@ -195,7 +195,7 @@ int main(void)
 			test_a_block_queue_keeps_160_bytes_for_each_request_and_its_pieces),
 		cmocka_unit_test(test_a_block_device_keeps_to_its_bound),
 		cmocka_unit_test(
-			test_a_block_driver_keeps_1_kib_16_bytes_for_each_slot_and_segment_and_32_for_each_of_a_window),
+			test_a_block_driver_takes_16_bytes_for_a_slot_or_segment_32_for_a_bio_of_a_window_and_1_kib),
 		cmocka_unit_test(test_a_list_of_bios_keeps_to_its_bound),
 	};
 
