@@ -151,21 +151,25 @@ static int takes_several(const struct vqb_requests *rq, const struct vqb_bio *bi
 	return ranges && ranges->max_ranges > 1;
 }
 
-/* Links each of a sorted window to the one that it can share a request with. */
+/*
+ * Links each of a sorted window to the one that it can share a request with. Ranges of which the
+ * device takes several at once need not touch: those of one operation are all linked.
+ */
 static void link_neighbours(struct vqb_requests *rq, const struct sort_entry *e, uint32_t n)
 {
-	struct vqb_bio *bio, *last = NULL, *last_range = NULL, *before;
+	struct vqb_bio *range[VQB_BLK_SECURE_ERASE - VQB_BLK_DISCARD + 1] = { NULL };
+	struct vqb_bio *bio, *last = NULL, *before;
 	uint32_t i;
-	int several;
 
 	for (i = 0; i < n; i++, last = bio) {
 		bio = e[i].item;
-		several = bio->op > VQB_BLK_OUT && takes_several(rq, bio);
-		before = several ? last_range : last;
-		if (several)
-			last_range = bio;
-		else if (!before || before->own.end != e[i].key)
+		before = last;
+		if (VQB_UNLIKELY(bio->op > VQB_BLK_OUT && takes_several(rq, bio))) {
+			before = range[bio->op - VQB_BLK_DISCARD];
+			range[bio->op - VQB_BLK_DISCARD] = bio;
+		} else if (!last || last->own.end != e[i].key) {
 			continue;
+		}
 		if (!before || !alike(before, bio))
 			continue;
 		before->own.after = bio;

@@ -398,6 +398,23 @@ static void test_a_write_between_two_ranges_keeps_its_place(void **state)
 	rb_expect_range(b, 2, 0, 104, 8);
 }
 
+/* Discards and zeroes that lie between each other find their own. */
+static void test_ranges_of_two_ops_in_turn_are_two_requests(void **state)
+{
+	struct rb *b = rb_plan(state, VQB_PATH_REQUEST);
+
+	rb_allow_ranges(b, 8, 1024);
+	rb_start(b);
+	for (unsigned i = 0; i < 4; i++) {
+		rb_put(b, VQB_BLK_DISCARD, i * 100, 8);
+		rb_put(b, VQB_BLK_WRITE_ZEROES, i * 100 + 50, 8);
+	}
+	assert_int_equal(rb_send_all(b), 2);
+	assert_int_equal(b->sent[0].r.bios, 4);
+	assert_int_equal(b->sent[1].r.bios, 4);
+	rb_finish(b);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -419,6 +436,7 @@ int main(void)
 		rb_test(test_joined_ranges_stay_within_the_longest),
 		rb_test(test_a_bio_is_in_a_request_with_all_of_its_ranges),
 		rb_test(test_a_write_between_two_ranges_keeps_its_place),
+		rb_test(test_ranges_of_two_ops_in_turn_are_two_requests),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

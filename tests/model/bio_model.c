@@ -595,7 +595,7 @@ static struct model_bio *behind(const struct model_queue *q, const struct model_
 		struct model_bio *b = q->wait[i];
 
 		if (b->window != last->window || b->bio.sector <= last->bio.sector ||
-		    (several && !has_several(q, b)))
+		    (several && b->bio.op != last->bio.op))
 			continue;
 		if (!next || b->bio.sector < next->bio.sector)
 			next = b;
