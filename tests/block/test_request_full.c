@@ -8,12 +8,14 @@
 enum { RING = 8, TIME = 100, LIST = 4 };
 
 static uint64_t ticks, step; /* step: that a look at the clock takes */
+static unsigned looks;
 
 static uint64_t clock_of_test(void *context)
 {
 	uint64_t *at = context;
 
 	*at += step;
+	looks++;
 	return *at;
 }
 
@@ -272,6 +274,92 @@ static void test_looking_for_neighbours_has_to_pay(void **state)
 	assert_int_equal(after_a_search(state, 2 * TIME + 1), 8);
 }
 
+/* One that took so long that nobody can tell says nothing against looking. */
+static void test_a_search_that_took_forever_is_none(void **state)
+{
+	for (unsigned forever = 0; forever < 2; forever++) {
+		struct rb *b = open_at(state, 5000);
+
+		overload(b);
+		put_pairs(b, 2, 100);
+		for (unsigned i = 0; i < 124; i++)
+			rb_put(b, VQB_BLK_IN, (1000 - i) * UINT64_C(1000), 8);
+		put_pairs(b, 4, 100);
+		step = (UINT64_C(1) << 40) - 1 + forever;
+		assert_int_equal(rb_send_all(b), 126 + (forever ? 4 : 8));
+		step = 0;
+		rb_finish(b);
+	}
+}
+
+/* Elsewhere it does not matter how fast a device is, be it one that was known before. */
+static void test_a_pace_is_known_of_one_path_only(void **state)
+{
+	struct rb *b = open_at(state, 5000);
+
+	overload(b);
+	serve(b);
+	rb_finish(b);
+	assert_int_equal(vqb_requests_set_path(b->rq, VQB_PATH_REQUEST), VQB_OK);
+	looks = 0;
+	put_pairs(b, 2, 100);
+	for (unsigned i = 0; i < 29; i++)
+		rb_put(b, VQB_BLK_IN, (1000 - i) * UINT64_C(1000), 8);
+	assert_int_equal(rb_send_all(b), 31);
+	assert_int_equal(looks, 0);
+	rb_finish(b);
+}
+
+/* A bio that is sent at once, and back, while others are out. */
+static void one_more(struct rb *b, struct vqb_bio *bio)
+{
+	struct vqb_bio *list = NULL, **tail = &list;
+	struct vqb_request r;
+
+	assert_int_equal(vqb_requests_submit(b->rq, bio), VQB_OK);
+	assert_int_equal(vqb_requests_next(b->rq, &r, b->sent->table, b->room), VQB_OK);
+	assert_ptr_equal(r.bio, bio);
+	vqb_requests_sent(b->rq, &r);
+	vqb_requests_done(b->rq, bio, 1, VQB_OK, &tail);
+	assert_ptr_equal(list, bio);
+}
+
+/* How many until somebody looks at the clock, that one included; 1000: as many, and nobody did. */
+static unsigned until_a_look(struct rb *b, struct vqb_bio *bio)
+{
+	unsigned n = 0;
+
+	for (looks = 0; !looks && n < 1000; n++)
+		one_more(b, bio);
+	assert_in_range(looks, 0, 1);
+	return n;
+}
+
+/*
+ * All goes out at once, but it is behind: by 25 bios, and by what comes then. Of a ring of 8 half of
+ * 16 laps are 64 bios; more than 128 it is never behind.
+ */
+static void test_the_clock_is_looked_at_now_and_then(void **state)
+{
+	struct rb *b = open_at(state, 1);
+	struct vqb_bio *bio;
+
+	overload(b);
+	rb_send_all(b);
+	bio = rb_bio(b, VQB_BLK_IN, 1000000, 8);
+	assert_in_range(until_a_look(b, bio), 1, 32);
+	assert_int_equal(until_a_look(b, bio), 32); /* by 53 before, by 85 now */
+	assert_int_equal(until_a_look(b, bio), 512);
+	ticks += (128 - 65) * TIME; /* by 128 before, by 65 now */
+	assert_int_equal(until_a_look(b, bio), 512);
+	assert_int_equal(until_a_look(b, bio), 512);
+	ticks += (128 - 64) * TIME;
+	assert_int_equal(until_a_look(b, bio), 512);
+	assert_int_equal(until_a_look(b, bio), 32);
+	assert_int_equal(until_a_look(b, bio), 512);
+	rb_finish(b);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -284,6 +372,9 @@ int main(void)
 		rb_test(test_a_reset_ends_it),
 		rb_test(test_millions_of_requests_may_be_out),
 		rb_test(test_looking_for_neighbours_has_to_pay),
+		rb_test(test_a_search_that_took_forever_is_none),
+		rb_test(test_a_pace_is_known_of_one_path_only),
+		rb_test(test_the_clock_is_looked_at_now_and_then),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

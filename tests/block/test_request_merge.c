@@ -4,6 +4,7 @@
  * them that forbids it. (That a shared request's table is what mapping makes of all its data is
  * checked of each one: request_bench.h.)
  */
+#include "lib/block/request.h" /* whose bios are counted up to 2^32 */
 #include "request_bench.h"
 
 enum { PAGE = 4096 };
@@ -466,6 +467,29 @@ static void test_the_oldest_goes_first_and_takes_its_neighbours_along(void **sta
 	rb_expect(b, 2, VQB_BLK_OUT, 200, 8, 1);
 }
 
+/* Which of two came first is known, however many came before. */
+static void test_bios_may_be_counted_past_the_end(void **state)
+{
+	for (uint32_t before = 0; before < 8; before++) {
+		struct rb *b = rb_open(state, VQB_PATH_REQUEST);
+
+		b->rq->order = 0 - before;
+		rb_put(b, VQB_BLK_OUT, 200, 8);
+		rb_put(b, VQB_BLK_OUT, 108, 8);
+		rb_put(b, VQB_BLK_OUT, 100, 8);
+		rb_put(b, VQB_BLK_OUT, 92, 9);  /* overlaps the one before, */
+		rb_put(b, VQB_BLK_OUT, 116, 8); /* whose neighbour is cut off, too */
+		rb_put(b, VQB_BLK_OUT, 208, 8);
+		assert_int_equal(rb_send_all(b), 5);
+		rb_expect(b, 0, VQB_BLK_OUT, 200, 8, 1);
+		rb_expect(b, 1, VQB_BLK_OUT, 100, 16, 2);
+		rb_expect(b, 2, VQB_BLK_OUT, 92, 9, 1);
+		rb_expect(b, 3, VQB_BLK_OUT, 116, 8, 1);
+		rb_expect(b, 4, VQB_BLK_OUT, 208, 8, 1);
+		rb_finish(b);
+	}
+}
+
 /* ---- windows ---- */
 
 /* 128 are looked at together: what comes behind them makes requests of its own. */
@@ -552,6 +576,209 @@ static void test_what_comes_in_small_lists_is_learnt_from_too(void **state)
 	rb_finish(b);
 }
 
+/* All is back, and the bench's bios are there to be used once more. */
+static void start_over(struct rb *b)
+{
+	rb_finish(b);
+	b->bios = b->sends = b->dones = 0;
+	memset(b->handed, 0, sizeof(b->handed));
+}
+
+/* Of the next `n` bios none is looked at for others than the next one, and of those behind some are. */
+static void expect_spared(struct rb *b, unsigned n)
+{
+	for (unsigned some; n; n -= some) {
+		some = n < RB_BIOS ? n : RB_BIOS;
+		put_row(b, 100000, some, 1);
+		assert_int_equal(rb_send_all(b), some);
+		start_over(b);
+	}
+}
+
+/*
+ * 34 bios with nobody near: 33 or, if 32 are looked at together, 31 and 1 have another one to look
+ * at.
+ */
+static void look_in_vain(struct rb *b)
+{
+	put_apart(b, 200000, 34);
+	assert_int_equal(rb_send_all(b), 34);
+	start_over(b);
+}
+
+/* Until then; what is looked at after that are 32 at a time, until some have neighbours again. */
+static void test_each_time_in_vain_more_are_spared_up_to_1920(void **state)
+{
+	static const unsigned spared[] = { 128, 384, 896, 1920, 1920, 1920 };
+	struct rb *b = rb_open(state, VQB_PATH_REQUEST);
+
+	for (unsigned i = 0; i < sizeof(spared) / sizeof(spared[0]); i++) {
+		look_in_vain(b);
+		expect_spared(b, spared[i]);
+	}
+	put_row(b, 100000, 164, 1);
+	assert_int_equal(rb_send_all(b), 3);
+	rb_expect(b, 0, VQB_BLK_IN, 100000, 32 * 8, 32);
+	rb_expect(b, 1, VQB_BLK_IN, 100000 + 32 * 8, 32 * 8, 32);
+	rb_expect(b, 2, VQB_BLK_IN, 100000 + 64 * 8, 100 * 8, 100);
+	start_over(b);
+	look_in_vain(b);
+	expect_spared(b, 128);
+	put_row(b, 100000, 4, 1);
+	assert_int_equal(rb_send_all(b), 1);
+	rb_finish(b);
+}
+
+/* Nothing is learnt from 31 bios that have another one to look at, but from 32. */
+static void test_nothing_is_learnt_from_few(void **state)
+{
+	for (unsigned few = 32; few <= 33; few++) {
+		struct rb *b = rb_open(state, VQB_PATH_REQUEST);
+
+		put_apart(b, 200000, few & ~1u);
+		if (few & 1)
+			rb_put(b, VQB_BLK_IN, 300000, 8);
+		assert_int_equal(rb_send_all(b), few);
+		put_row(b, 100000, 4, 1);
+		assert_int_equal(rb_send_all(b), few == 32 ? 1 : 4);
+		rb_finish(b);
+	}
+}
+
+/* Each of 16 lists is cut in two halves of two, which makes 32 that have another one to look at. */
+static void test_who_is_cut_off_was_not_looked_at(void **state)
+{
+	struct rb *b = rb_open(state, VQB_PATH_REQUEST);
+
+	for (unsigned i = 0; i < 16; i++) {
+		rb_put(b, VQB_BLK_IN, 100, 8);
+		rb_put(b, VQB_BLK_IN, 200, 8);
+		rb_put(b, VQB_BLK_IN, 104, 8);
+		rb_put(b, VQB_BLK_IN, 300, 8);
+		assert_int_equal(rb_send_all(b), 4);
+	}
+	expect_spared(b, 128);
+	put_row(b, 100000, 4, 1);
+	assert_int_equal(rb_send_all(b), 1);
+	rb_finish(b);
+}
+
+/* A row that goes on when no more are spared counts, and is linked, up to 128 bios. */
+static void test_a_row_may_be_longer_than_what_is_spared(void **state)
+{
+	struct rb *b = rb_plan(state, VQB_PATH_REQUEST);
+
+	b->limits.max_segments = 160;
+	rb_start(b);
+	look_in_vain(b);
+	expect_spared(b, 124);
+	put_row(b, 100000, 8, 0);
+	assert_int_equal(rb_send_all(b), 1);
+	put_row(b, 200000, 4, 1);
+	assert_int_equal(rb_send_all(b), 1);
+	start_over(b);
+	put_apart(b, 300000, 128);
+	put_apart(b, 400000, 128);
+	assert_int_equal(rb_send_all(b), 256);
+	start_over(b);
+	put_row(b, 100000, 132, 0);
+	assert_int_equal(rb_send_all(b), 2);
+	rb_expect(b, 0, VQB_BLK_IN, 100000, 128 * 8, 128);
+	rb_finish(b);
+}
+
+/* A read right behind a write goes by like any other. */
+static void test_a_neighbour_of_another_kind_is_spared_too(void **state)
+{
+	struct rb *b = rb_open(state, VQB_PATH_REQUEST);
+
+	look_in_vain(b);
+	for (unsigned i = 0; i < 64; i++)
+		rb_put(b, i & 1 ? VQB_BLK_OUT : VQB_BLK_IN, 1000 + 8 * i, 8);
+	assert_int_equal(rb_send_all(b), 64);
+	expect_spared(b, 64);
+	put_row(b, 100000, 4, 1);
+	assert_int_equal(rb_send_all(b), 1);
+	rb_finish(b);
+}
+
+/*
+ * Where some overlap, what is looked at next is twice as long as what came before them; then that
+ * doubles until all is as before.
+ */
+static void test_a_window_is_short_after_an_overlap(void **state)
+{
+	static const unsigned windows[] = { 1, 4, 8, 16, 32, 64, 128, 127 };
+	struct rb *b = rb_open(state, VQB_PATH_REQUEST);
+	unsigned at = 380;
+
+	rb_put(b, VQB_BLK_OUT, 100000, 8);
+	rb_put(b, VQB_BLK_OUT, 100004, 8); /* is looked at together with the next one */
+	for (unsigned i = at; i; i--)
+		rb_put(b, VQB_BLK_OUT, i * 8, 8);
+	assert_int_equal(rb_send_all(b), 2 + 8);
+	rb_expect(b, 0, VQB_BLK_OUT, 100000, 8, 1);
+	rb_expect(b, 1, VQB_BLK_OUT, 100004, 8, 1);
+	for (unsigned k = 0; k < 8; k++) {
+		at -= windows[k];
+		rb_expect(b, 2 + k, VQB_BLK_OUT, (at + 1) * 8, windows[k] * 8, windows[k]);
+	}
+	rb_finish(b);
+}
+
+/* But not after a list that was short. */
+static void test_a_window_is_long_after_a_short_list(void **state)
+{
+	struct rb *b = rb_open(state, VQB_PATH_REQUEST);
+
+	for (unsigned i = 0; i < 5; i++) {
+		put_row(b, 100000, 2, 1);
+		assert_int_equal(rb_send_all(b), 1);
+	}
+	put_row(b, 200000, 128, 1);
+	assert_int_equal(rb_send_all(b), 1);
+	rb_finish(b);
+}
+
+static void change_path_and_back(struct rb *b)
+{
+	start_over(b);
+	assert_int_equal(vqb_requests_set_path(b->rq, VQB_PATH_BIO), VQB_OK);
+	assert_int_equal(vqb_requests_set_path(b->rq, VQB_PATH_REQUEST), VQB_OK);
+}
+
+static void test_what_was_learnt_goes_with_the_path(void **state)
+{
+	struct rb *b = rb_open(state, VQB_PATH_REQUEST);
+
+	/* The same path is no change. */
+	look_in_vain(b);
+	assert_int_equal(vqb_requests_set_path(b->rq, VQB_PATH_REQUEST), VQB_OK);
+	expect_spared(b, 128);
+	/* How often, */
+	change_path_and_back(b);
+	look_in_vain(b);
+	expect_spared(b, 128);
+	put_row(b, 100000, 4, 1);
+	assert_int_equal(rb_send_all(b), 1);
+	/* how many are still to be spared, */
+	change_path_and_back(b);
+	look_in_vain(b);
+	change_path_and_back(b);
+	put_row(b, 100000, 4, 1);
+	assert_int_equal(rb_send_all(b), 1);
+	/* and what was about to be learnt. */
+	change_path_and_back(b);
+	put_apart(b, 300000, 20);
+	assert_int_equal(rb_send_all(b), 20);
+	change_path_and_back(b);
+	put_apart(b, 300000, 20);
+	assert_int_equal(rb_send_all(b), 20);
+	put_row(b, 100000, 4, 1);
+	assert_int_equal(rb_send_all(b), 1);
+	rb_finish(b);
+}
+
 /* A short window finds who came at about the same time; without one it's who came in order. */
 static void test_a_window_may_be_shorter(void **state)
 {
@@ -600,10 +827,19 @@ int main(void)
 		rb_test(test_a_read_does_not_pass_a_write_of_the_same_sectors),
 		rb_test(test_no_two_that_overlap_change_places),
 		rb_test(test_the_oldest_goes_first_and_takes_its_neighbours_along),
+		rb_test(test_bios_may_be_counted_past_the_end),
 		rb_test(test_a_window_has_128_bios),
 		rb_test(test_all_that_share_a_request_are_back_with_it),
 		rb_test(test_where_neighbours_come_in_order_others_are_spared),
 		rb_test(test_what_comes_in_small_lists_is_learnt_from_too),
+		rb_test(test_each_time_in_vain_more_are_spared_up_to_1920),
+		rb_test(test_nothing_is_learnt_from_few),
+		rb_test(test_who_is_cut_off_was_not_looked_at),
+		rb_test(test_a_row_may_be_longer_than_what_is_spared),
+		rb_test(test_a_neighbour_of_another_kind_is_spared_too),
+		rb_test(test_a_window_is_short_after_an_overlap),
+		rb_test(test_a_window_is_long_after_a_short_list),
+		rb_test(test_what_was_learnt_goes_with_the_path),
 		rb_test(test_a_window_may_be_shorter),
 	};
 
