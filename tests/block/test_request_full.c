@@ -3,6 +3,7 @@
  * From when until when MERGE_WHEN_FULL merges. The device here takes TIME for a request, whatever
  * its size, and does one after the other, by a clock that the test moves on.
  */
+#include "lib/block/request.h" /* who counts up to millions */
 #include "request_bench.h"
 
 enum { RING = 8, TIME = 100, LIST = 4 };
@@ -292,6 +293,35 @@ static void test_a_search_that_took_forever_is_none(void **state)
 	}
 }
 
+/* The pace was known, and then a lap took longer than can be: it does not matter any more. */
+static void test_a_search_is_not_judged_by_a_pace_that_was(void **state)
+{
+	struct rb *b = open_at(state, 5000);
+	unsigned k;
+
+	overload(b);
+	put_pairs(b, 1, 100);
+	for (unsigned i = 0; i < 4; i++)
+		rb_put(b, VQB_BLK_IN, (1000 - i) * UINT64_C(1000), 8);
+	step = 2 * TIME + 1;
+	assert_int_equal(rb_send_all(b), 5); /* too few to learn from yet */
+	step = 0;
+	rb_finish(b);
+	ticks += 17 * RING * TIME;
+	k = b->sends;
+	fill(b);
+	ticks += UINT64_C(1) << 40;
+	for (; k < b->sends && b->rq->full.left; k++)
+		rb_done(b, k, VQB_OK);
+	rb_send_all(b);
+	put_pairs(b, 1, 100);
+	for (unsigned i = 0; i < 126; i++)
+		rb_put(b, VQB_BLK_IN, (2000 - i) * UINT64_C(1000), 8);
+	put_pairs(b, 4, 100);
+	assert_int_equal(rb_send_all(b), 127 + 4);
+	rb_finish(b);
+}
+
 /* Elsewhere it does not matter how fast a device is, be it one that was known before. */
 static void test_a_pace_is_known_of_one_path_only(void **state)
 {
@@ -360,6 +390,42 @@ static void test_the_clock_is_looked_at_now_and_then(void **state)
 	rb_finish(b);
 }
 
+/* It is over when it is ahead: not while it has just caught up. */
+static void test_it_goes_on_while_it_is_not_ahead(void **state)
+{
+	for (unsigned ahead = 0; ahead < 2; ahead++) {
+		struct rb *b = open_at(state, 1);
+		struct vqb_bio *bio;
+
+		overload(b);
+		rb_send_all(b);
+		bio = rb_bio(b, VQB_BLK_IN, 1000000, 8);
+		until_a_look(b, bio);
+		ticks += (53 + 32) * TIME + ahead; /* by 53 before, and by 32 that come */
+		assert_int_equal(until_a_look(b, bio), 32);
+		assert_int_equal(until_a_look(b, bio), ahead ? 1000 : 32);
+		rb_finish(b);
+	}
+}
+
+/* After four millions of bios, however far it is behind. */
+static void test_sometime_it_ends_to_be_timed_anew(void **state)
+{
+	for (uint32_t over = 0; over < 2; over++) {
+		struct rb *b = open_at(state, 1);
+		struct vqb_bio *bio;
+
+		overload(b);
+		rb_send_all(b);
+		bio = rb_bio(b, VQB_BLK_IN, 1000000, 8);
+		until_a_look(b, bio);
+		b->rq->full.since = b->rq->full.seen + 32 - (1u << 22) - over;
+		assert_int_equal(until_a_look(b, bio), 32);
+		assert_int_equal(until_a_look(b, bio), over ? 1000 : 512);
+		rb_finish(b);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -373,8 +439,11 @@ int main(void)
 		rb_test(test_millions_of_requests_may_be_out),
 		rb_test(test_looking_for_neighbours_has_to_pay),
 		rb_test(test_a_search_that_took_forever_is_none),
+		rb_test(test_a_search_is_not_judged_by_a_pace_that_was),
 		rb_test(test_a_pace_is_known_of_one_path_only),
 		rb_test(test_the_clock_is_looked_at_now_and_then),
+		rb_test(test_it_goes_on_while_it_is_not_ahead),
+		rb_test(test_sometime_it_ends_to_be_timed_anew),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
