@@ -144,6 +144,27 @@ static void test_ranges_are_a_segment_within_limits(void **state)
 	}
 }
 
+/* A request may have more ranges than segments of data: the table has room for either. */
+static void test_more_ranges_than_segments(void **state)
+{
+	struct guest *g = guest_plan(state, 64);
+	struct seen s;
+
+	g->limits.segments = 2;
+	guest_allow_ranges(g, RANGES, 100);
+	assert_int_equal(guest_init(g), VQB_OK);
+	s = send_one(g, range_bio(g, 0, VQB_BLK_DISCARD, 10, 350));
+	for (unsigned i = 0; i < 4; i++)
+		expect_range(ranges_of(g, &s, 4) + 16 * i, 10 + 100 * i, i < 3 ? 100 : 50, 0);
+	/* Of data it has room for as many segments, too. */
+	g->limits.segments = RANGES + 1;
+	assert_int_equal(vqb_blk_driver_configure(g->drv, &g->config), VQB_E_INVALID);
+	g->limits.segments = RANGES;
+	assert_int_equal(vqb_blk_driver_configure(g->drv, &g->config), VQB_OK);
+	s = send_one(g, guest_bio(g, 1, VQB_BLK_IN, 0, RANGES, RANGES * 512));
+	assert_int_equal(s.parts, RANGES + 2);
+}
+
 /* Ranges of requests that are in flight together lie apart, and apart from all headers. */
 static void test_each_request_has_ranges_of_its_own(void **state)
 {
@@ -316,6 +337,7 @@ int main(void)
 		guest_test(test_zeroes_say_whether_to_unmap_in_each_range),
 		guest_test(test_a_secure_erase_is_the_same),
 		guest_test(test_ranges_are_a_segment_within_limits),
+		guest_test(test_more_ranges_than_segments),
 		guest_test(test_each_request_has_ranges_of_its_own),
 		guest_test(test_lifetime_asks_for_6_bytes),
 		guest_test(test_priority_goes_into_the_header),

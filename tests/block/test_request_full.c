@@ -66,16 +66,25 @@ static void serve(struct rb *b)
 			serve_one(b, k);
 }
 
-/* A list comes for each request that comes back: after a ring of these it is behind by 25 bios. */
-static void overload(struct rb *b)
+/*
+ * A list comes for each request that comes back: after a ring of these it is behind by 25 bios. It
+ * takes `more` until the first one does.
+ */
+static void overload_and_wait(struct rb *b, uint64_t more)
 {
 	unsigned first = b->sends;
 
 	fill(b);
+	ticks += more;
 	for (unsigned k = 0; k < RING; k++) {
 		serve_one(b, first + k);
 		assert_int_equal(send_list(b), 1);
 	}
+}
+
+static void overload(struct rb *b)
+{
+	overload_and_wait(b, 0);
 }
 
 /* Lists arrive every so often, and find the ring empty. How many of `n` are shared, at first. */
@@ -275,6 +284,35 @@ static void test_looking_for_neighbours_has_to_pay(void **state)
 	assert_int_equal(after_a_search(state, 2 * TIME + 1), 8);
 }
 
+/* What several searches took is one sum. */
+static unsigned after_two_searches(void **state, uint64_t one, uint64_t other)
+{
+	struct rb *b = open_at(state, 5000);
+	unsigned sent;
+
+	overload(b);
+	put_pairs(b, 2, 100);
+	rb_put(b, VQB_BLK_IN, 2000000, 8);
+	step = one;
+	assert_int_equal(rb_send_all(b), 3);
+	for (unsigned i = 0; i < 29; i++)
+		rb_put(b, VQB_BLK_IN, (1000 - i) * UINT64_C(1000), 8);
+	step = other;
+	assert_int_equal(rb_send_all(b), 29);
+	step = 0;
+	put_pairs(b, 4, 100);
+	sent = rb_send_all(b);
+	rb_finish(b);
+	return sent;
+}
+
+static void test_all_searches_together_have_to_pay(void **state)
+{
+	assert_int_equal(after_two_searches(state, TIME, TIME), 4);
+	assert_int_equal(after_two_searches(state, TIME + 1, TIME), 8);
+	assert_int_equal(after_two_searches(state, TIME, TIME + 1), 8);
+}
+
 /* One that took so long that nobody can tell says nothing against looking. */
 static void test_a_search_that_took_forever_is_none(void **state)
 {
@@ -393,19 +431,52 @@ static void test_the_clock_is_looked_at_now_and_then(void **state)
 /* It is over when it is ahead: not while it has just caught up. */
 static void test_it_goes_on_while_it_is_not_ahead(void **state)
 {
+	for (unsigned ahead = 0; ahead < 4; ahead++) {
+		struct rb *b = open_at(state, 1);
+		struct vqb_bio *bio;
+
+		/* However long the first one takes: that is no pace. */
+		overload_and_wait(b, ahead & 2 ? 20 * TIME : 0);
+		rb_send_all(b);
+		bio = rb_bio(b, VQB_BLK_IN, 1000000, 8);
+		until_a_look(b, bio);
+		ticks += (53 + 32) * TIME + (ahead & 1); /* by 53 before, by 32 that come */
+		assert_int_equal(until_a_look(b, bio), 32);
+		assert_int_equal(until_a_look(b, bio), ahead & 1 ? 1000 : 32);
+		rb_finish(b);
+	}
+}
+
+/* Who is told so again knows nothing new. */
+static void test_full_once_more_is_full_as_before(void **state)
+{
 	for (unsigned ahead = 0; ahead < 2; ahead++) {
 		struct rb *b = open_at(state, 1);
 		struct vqb_bio *bio;
 
 		overload(b);
-		rb_send_all(b);
+		for (unsigned i = 0; i < 5; i++) {
+			rb_put(b, VQB_BLK_IN, 2000000 + 10 * i, 8);
+			vqb_requests_full(b->rq);
+			assert_int_equal(rb_send_all(b), 1);
+		}
 		bio = rb_bio(b, VQB_BLK_IN, 1000000, 8);
 		until_a_look(b, bio);
-		ticks += (53 + 32) * TIME + ahead; /* by 53 before, and by 32 that come */
+		ticks += (53 + 32) * TIME + ahead; /* as above */
 		assert_int_equal(until_a_look(b, bio), 32);
 		assert_int_equal(until_a_look(b, bio), ahead ? 1000 : 32);
 		rb_finish(b);
 	}
+}
+
+static void test_it_is_not_full_when_nothing_waits(void **state)
+{
+	struct rb *b = open_at(state, 1);
+
+	assert_int_equal(send_list(b), LIST);
+	vqb_requests_full(b->rq);
+	assert_int_equal(send_list(b), LIST);
+	rb_finish(b);
 }
 
 /* After four millions of bios, however far it is behind. */
@@ -438,11 +509,14 @@ int main(void)
 		rb_test(test_a_reset_ends_it),
 		rb_test(test_millions_of_requests_may_be_out),
 		rb_test(test_looking_for_neighbours_has_to_pay),
+		rb_test(test_all_searches_together_have_to_pay),
 		rb_test(test_a_search_that_took_forever_is_none),
 		rb_test(test_a_search_is_not_judged_by_a_pace_that_was),
 		rb_test(test_a_pace_is_known_of_one_path_only),
 		rb_test(test_the_clock_is_looked_at_now_and_then),
 		rb_test(test_it_goes_on_while_it_is_not_ahead),
+		rb_test(test_full_once_more_is_full_as_before),
+		rb_test(test_it_is_not_full_when_nothing_waits),
 		rb_test(test_sometime_it_ends_to_be_timed_anew),
 	};
 
