@@ -248,7 +248,7 @@ static void test_limits_may_change_within_what_there_is_room_for(void **state)
 	assert_int_equal(vqb_blk_submit(g->drv, guest_bio(g, 4, VQB_BLK_IN, 511, 1, 512)), VQB_OK);
 }
 
-/* Path, ranges and depth are init's. */
+/* Path, window, ranges and depth are init's. */
 static void test_nothing_else_changes_with_the_limits(void **state)
 {
 	struct guest *g = guest_plan(state, 64);
@@ -260,6 +260,7 @@ static void test_nothing_else_changes_with_the_limits(void **state)
 	g->config.path = VQB_PATH_BIO;
 	assert_int_equal(guest_init(g), VQB_OK);
 	g->config.path = 99;
+	g->config.window = VQB_REQUESTS_WINDOW + 1;
 	g->config.ranges = 0;
 	g->config.depth = 1;
 	assert_int_equal(vqb_blk_driver_configure(g->drv, &g->config), VQB_OK);

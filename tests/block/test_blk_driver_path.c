@@ -141,6 +141,55 @@ static void test_a_list_is_merged_on_the_request_path_alone(void **state)
 	}
 }
 
+/* Makes a driver in memory that is just as long as it says, and is followed by a line of 0x5a. */
+static uint8_t *open_in_exact_memory(struct guest *g, uint32_t depth, uint32_t window)
+{
+	size_t bytes;
+
+	g->config.depth = depth;
+	g->config.window = window;
+	bytes = vqb_blk_driver_size(&g->config);
+	assert_in_range(bytes, 1,
+			VQB_BLK_DRIVER_BYTES(depth, g->limits.segments, g->config.ranges, window));
+	free(g->mem);
+	g->mem = (uint8_t *)bench_alloc(64, bytes + 64);
+	memset(g->mem, 0x5a, bytes + 64);
+	assert_int_equal(vqb_blk_driver_init(g->mem, bytes, &g->config, &g->drv), VQB_OK);
+	return g->mem + bytes;
+}
+
+/*
+ * `window` bios are looked at together, in either half of a list that comes from its end. Of all
+ * these sizes some leave nothing of their memory unused.
+ */
+static void test_a_window_is_as_long_as_was_asked_for(void **state)
+{
+	for (uint32_t depth = 2; depth < DEPTH; depth++) {
+		for (uint32_t window = 1; window <= 8; window++) {
+			struct guest *g = guest_plan(state, 64);
+			uint8_t *behind;
+
+			g->config.path = VQB_PATH_REQUEST;
+			g->limits.segments = 8;
+			behind = open_in_exact_memory(g, depth, window);
+			for (uint32_t i = 0; i < 2 * window; i++)
+				guest_bio(g, i, VQB_BLK_IN, 2 * window - i, 1, 512)->next =
+					i + 1 < 2 * window ? &g->bio[i + 1] : NULL;
+			assert_int_equal(vqb_blk_submit_list(g->drv, g->bio, NULL), VQB_OK);
+			vqb_blk_publish(g->drv);
+			for (unsigned i = 0; i < 2; i++) {
+				struct seen s = guest_serve(g, VQB_BLK_S_OK);
+
+				assert_int_equal(s.parts, window + 2);
+				assert_int_equal(guest_sector(&s), 1 + (1 - i) * window);
+			}
+			assert_int_equal(guest_drain(g), 2 * window);
+			for (unsigned i = 0; i < 64; i++)
+				assert_int_equal(behind[i], 0x5a);
+		}
+	}
+}
+
 /* While somebody waits, everybody does, also one that there would be room for. */
 static void test_nobody_passes_who_waits(void **state)
 {
@@ -238,6 +287,7 @@ int main(void)
 		guest_test(test_the_bio_path_sends_each_alone_also_after_it_waited),
 		guest_test(test_both_other_paths_merge_what_waited_for_room),
 		guest_test(test_a_list_is_merged_on_the_request_path_alone),
+		guest_test(test_a_window_is_as_long_as_was_asked_for),
 		guest_test(test_nobody_passes_who_waits),
 		guest_test(test_a_small_depth_is_as_good_as_a_small_ring),
 		guest_test(test_a_path_is_changed_when_nothing_is_out),
