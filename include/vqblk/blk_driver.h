@@ -100,10 +100,44 @@ struct vqb_blk_driver_config {
 	VQB_ROUND_UP(1024u + 16u * (size_t)(depth) + 16u * ((size_t)(segments) + (ranges)) +       \
 		     32u * (size_t)(window))
 
+/* What is wrong with a configuration; the first of these that is broken. */
+enum vqb_blk_driver_rule {
+	VQB_BLK_DRIVER_RULE_FINE = 0,
+	VQB_BLK_DRIVER_RULE_FORM, /* NULL, or struct_size */
+	/*
+	 * `limits` is NULL; or there is no `mapping`, and vqb_limits_of_blk refuses them, or
+	 * vqb_limits_check what it makes of them: call these two to see more.
+	 */
+	VQB_BLK_DRIVER_RULE_LIMITS,
+	VQB_BLK_DRIVER_RULE_MAPPING,      /* vqb_limits_check refuses it and says why */
+	VQB_BLK_DRIVER_RULE_SEGMENTS,     /* mapping->max_segments is above 32766 */
+	VQB_BLK_DRIVER_RULE_DEPTH,        /* `depth` is 0, or above 32768 */
+	VQB_BLK_DRIVER_RULE_RANGES,       /* `ranges` is above 32768 */
+	VQB_BLK_DRIVER_RULE_DEPTH_RANGES, /* depth * (ranges + 1) is above 2^26 */
+	VQB_BLK_DRIVER_RULE_WINDOW,       /* `window` is above VQB_REQUESTS_WINDOW */
+	/* (If vqb_blk_driver_size answers 0 it is one of the above, and else of these.) */
+	VQB_BLK_DRIVER_RULE_PATH,        /* `path` is none of enum vqb_path */
+	VQB_BLK_DRIVER_RULE_FLAGS,       /* `flags` has one that is not in enum vqb_requests_flag */
+	VQB_BLK_DRIVER_RULE_RING,        /* `ring` is NULL */
+	VQB_BLK_DRIVER_RULE_RING_IN_USE, /* something is in flight on it */
+	VQB_BLK_DRIVER_RULE_AREA,        /* area.host is NULL */
+	VQB_BLK_DRIVER_RULE_AREA_ALIGN,  /* area.host or area.addr is no multiple of 64 */
+	/* TOOBIG, and not INVALID: area.bytes is less than VQB_BLK_AREA_BYTES of depth, ranges */
+	VQB_BLK_DRIVER_RULE_AREA_BYTES,
+	VQB_BLK_DRIVER_RULE_AREA_END, /* area.addr and area.bytes run past 2^64 */
+};
+
+/*
+ * What vqb_blk_driver_init would answer, its memory aside, and why: `rule` (unless NULL) gets one
+ * of enum vqb_blk_driver_rule, FINE with VQB_OK and only then. The ring is asked whether anything
+ * is in flight, so it is not in use by another thread. Cost: constant.
+ */
+VQB_API int32_t vqb_blk_driver_check(const struct vqb_blk_driver_config *config, uint32_t *rule);
+
 /*
  * Bytes that vqb_blk_driver_init needs: at most VQB_BLK_DRIVER_BYTES.
- * 0: struct_size, `depth`, `ranges`, `window`, `limits` or `mapping` is invalid. Why a `mapping`
- * is, vqb_limits_check says; here, more than 32766 segments are refused as well. Any thread.
+ * 0: struct_size, `depth`, `ranges`, `window`, `limits` or `mapping` is invalid; which of them,
+ * vqb_blk_driver_check says. Any thread.
  */
 VQB_API size_t vqb_blk_driver_size(const struct vqb_blk_driver_config *config);
 
@@ -112,11 +146,10 @@ VQB_API size_t vqb_blk_driver_size(const struct vqb_blk_driver_config *config);
  * the driver; there is nothing to destroy. Ring and area are kept, the configuration is not.
  *
  * VQB_OK with the driver in *out.
- * VQB_E_INVALID: a size, an alignment, a path or flag, limits that make no sense, no ring or one
- * that is in use. If vqb_blk_driver_size answers 0 it is what that names, else one of the others,
- * or limits that vqb_limits_of_blk had from the device and that break VQB_LIMITS_PROGRESS.
+ * VQB_E_INVALID: a NULL, memory that is not aligned, or the configuration, and if so,
+ * vqb_blk_driver_check says what of it.
  * VQB_E_TOOBIG: `bytes` is less than vqb_blk_driver_size, or the area is too small for `depth` and
- * `ranges`. Cost: O(depth).
+ * `ranges` (which check says, too). Cost: O(depth).
  */
 VQB_API int32_t vqb_blk_driver_init(void *mem, size_t bytes,
 				    const struct vqb_blk_driver_config *config,
@@ -130,10 +163,19 @@ VQB_API int32_t vqb_blk_driver_init(void *mem, size_t bytes,
  * VQB_E_UNSUPP, VQB_E_INVALID, VQB_E_TOOBIG, VQB_E_BUSY: as vqb_requests_submit. TOOBIG, too: it
  *   has more segments than the ring can take, which is so if limits were made for a larger one.
  * VQB_E_BROKEN, VQB_E_NEEDS_RESET, and VQB_E_INVALID if there is no ring: as vqb_driver_state.
- * On failure nothing has changed but `status`, which says the same (of a BUSY one, nothing).
+ * On failure nothing has changed but `status`, which says the same (of a BUSY one, nothing);
+ * vqb_blk_check_bio says why.
  * Cost: that of vqb_requests_submit, vqb_requests_next and vqb_driver_add.
  */
 VQB_API int32_t vqb_blk_submit(struct vqb_blk_driver *drv, struct vqb_bio *bio);
+
+/*
+ * What vqb_blk_submit would answer now, and why: `rule` (unless NULL) gets one of enum vqb_bio_rule
+ * (request.h), FINE with VQB_OK and only then. For when a submit was refused and you wonder; submit
+ * checks all of it itself. Nothing is changed. Cost: as vqb_requests_check.
+ */
+VQB_API int32_t vqb_blk_check_bio(const struct vqb_blk_driver *drv, const struct vqb_bio *bio,
+				  uint32_t *rule);
 
 /*
  * Submits a list of bios in order, as one batch: with the path REQUEST they share requests. What

@@ -139,6 +139,22 @@ struct vqb_requests_config {
 /* Memory of it, for static allocation. */
 #define VQB_REQUESTS_BYTES(window) (512u + 32u * (size_t)(window))
 
+/* What is wrong with a configuration; the first of these that is broken. */
+enum vqb_requests_rule {
+	VQB_REQUESTS_RULE_FINE = 0,
+	VQB_REQUESTS_RULE_FORM,   /* NULL, struct_size, or `zero` is not 0 */
+	VQB_REQUESTS_RULE_LIMITS, /* `limits` is NULL, or vqb_limits_check refuses it and says why */
+	VQB_REQUESTS_RULE_WINDOW, /* above VQB_REQUESTS_WINDOW */
+	VQB_REQUESTS_RULE_PATH,   /* none of enum vqb_path */
+	VQB_REQUESTS_RULE_FLAGS,  /* one that is not in enum vqb_requests_flag */
+};
+
+/*
+ * What vqb_requests_init would answer, its memory aside, and why: `rule` (unless NULL) gets one of
+ * enum vqb_requests_rule, FINE with VQB_OK and only then. VQB_OK or VQB_E_INVALID. Any thread.
+ */
+VQB_API int32_t vqb_requests_check_config(const struct vqb_requests_config *config, uint32_t *rule);
+
 /* Bytes that vqb_requests_init needs: at most VQB_REQUESTS_BYTES. 0: `window` is too long. */
 VQB_API size_t vqb_requests_size(const struct vqb_requests_config *config);
 
@@ -146,9 +162,8 @@ VQB_API size_t vqb_requests_size(const struct vqb_requests_config *config);
  * Makes an empty list in `mem`, which must be aligned to 64, hold `bytes` bytes and live as long
  * as the list; nothing to destroy. The configuration is not kept.
  *
- * VQB_OK with the list in *out. VQB_E_INVALID: a size, an alignment, a path, a flag, `zero`, too
- * long a window, or limits that vqb_limits_check refuses. VQB_E_TOOBIG: `bytes` is less than
- * vqb_requests_size.
+ * VQB_OK with the list in *out. VQB_E_INVALID: a NULL, memory that is not aligned, or what
+ * vqb_requests_check_config names. VQB_E_TOOBIG: `bytes` is less than vqb_requests_size.
  */
 VQB_API int32_t vqb_requests_init(void *mem, size_t bytes, const struct vqb_requests_config *config,
 				  struct vqb_requests **out);
@@ -166,10 +181,57 @@ VQB_API int32_t vqb_requests_init(void *mem, size_t bytes, const struct vqb_requ
  * VQB_E_TOOBIG: a block of it can't be sent under these limits (vqb_map_next). GET_ID and
  *   GET_LIFETIME: the same of their segments, which are sent as they are.
  * VQB_E_BUSY: the bio is the library's already, or in a plug: only the plug can take it out.
- * On failure nothing has changed but `status`, which says the same (of a BUSY one, nothing).
+ * On failure nothing has changed but `status`, which says the same (of a BUSY one, nothing);
+ * vqb_requests_check says why.
  * Cost: constant, and a nanosecond for each vector.
  */
 VQB_API int32_t vqb_requests_submit(struct vqb_requests *rq, struct vqb_bio *bio);
+
+/*
+ * Why a bio is refused; where several are broken, one of them. In front of the colon: the answer
+ * of submit, which is the same for all that break that rule.
+ */
+enum vqb_bio_rule {
+	VQB_BIO_RULE_FINE = 0,
+	VQB_BIO_RULE_HELD, /* BUSY: it was submitted and is not back, or it is in a plug */
+	/* Of vqb_blk_check_bio, as vqb_driver_state. BROKEN, NEEDS_RESET. INVALID: no ring. */
+	VQB_BIO_RULE_RING,
+	VQB_BIO_RULE_FORM,      /* INVALID: `zero` is not 0, or `vec` is NULL and nvec is not 0 */
+	VQB_BIO_RULE_FLAG,      /* INVALID: a flag that this op does not have, or that is none */
+	VQB_BIO_RULE_OP,        /* UNSUPP: no operation of a bio, whatever the device can do */
+	VQB_BIO_RULE_READ_ONLY, /* UNSUPP: it changes the disk, and RO was negotiated */
+	/*
+	 * UNSUPP: FLUSH or LIFETIME was not negotiated. DISCARD and its like: the same, as limits
+	 * then have no ranges of it, or a request carries none: max_ranges, `ranges` or limits.
+	 */
+	VQB_BIO_RULE_FEATURE,
+	VQB_BIO_RULE_EMPTY, /* INVALID: IN, OUT: nvec is 0. DISCARD and its like: `sectors` is 0 */
+	VQB_BIO_RULE_DATA,  /* INVALID: FLUSH, DISCARD and its like have no data: nvec is not 0 */
+	/* INVALID: `sector`, `sectors` or the bytes of all segments are no whole number of blocks */
+	VQB_BIO_RULE_BLOCK,
+	VQB_BIO_RULE_SEGMENT,  /* INVALID: one is empty, runs past 2^64, or has its `zero` set */
+	VQB_BIO_RULE_CAPACITY, /* INVALID: it begins or ends behind the last sector */
+	VQB_BIO_RULE_LENGTH, /* INVALID: segments of GET_ID are not 20 bytes, of GET_LIFETIME not 6 */
+	/*
+	 * TOOBIG: IN, OUT: there is a block that no request can carry, as it lies in more segments
+	 * than there may be, or has a gap: copy it. GET_ID, GET_LIFETIME: a segment is too long,
+	 * crosses a boundary or leaves a gap, or there are too many.
+	 */
+	VQB_BIO_RULE_LIMITS,
+	/*
+	 * TOOBIG: of vqb_blk_check_bio: its first request is longer than the ring, as limits were
+	 * made for a larger one. (A later one that is shows when the bio is handed back.)
+	 */
+	VQB_BIO_RULE_RING_SIZE,
+};
+
+/*
+ * What vqb_requests_submit would answer now, and why: `rule` (unless NULL) gets one of enum
+ * vqb_bio_rule, FINE with VQB_OK and only then. Nothing is changed, `status` neither.
+ * Cost: as submit; where segments are wrong, twice that.
+ */
+VQB_API int32_t vqb_requests_check(const struct vqb_requests *rq, const struct vqb_bio *bio,
+				   uint32_t *rule);
 
 /* What is to be sent. */
 struct vqb_request {

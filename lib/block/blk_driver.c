@@ -9,9 +9,9 @@
  * Which bios those are, and which go next, is request.c's; send() is the one place from where they
  * go, for the first time or after there was no room.
  */
-#include <vqblk/blk_driver.h>
+#include "blk_driver.h"
 
-#include "request.h"
+#include "../ring/driver.h"
 
 struct slot {
 	/* The first of them. Aligned for what lies behind the slots. */
@@ -47,52 +47,21 @@ _Static_assert(sizeof(struct slot) <= 16, "bound");
 
 /* ---- setting up ---- */
 
-/* The limits of its requests. VQB_OK, or what is wrong. */
-static int32_t limits_of(const struct vqb_blk_driver_config *config, struct vqb_limits *limits)
-{
-	if (!config || config->struct_size != sizeof(*config) || !config->limits)
-		return VQB_E_INVALID;
-	if (!config->mapping)
-		return vqb_limits_of_blk(config->limits, config->features, 0, limits);
-	*limits = *config->mapping;
-	return vqb_limits_check(limits, NULL);
-}
-
 /* Entries of the table: segments of data or ranges, which are written there first. */
 static uint32_t entries(const struct vqb_blk_driver_config *config, const struct vqb_limits *limits)
 {
 	return limits->max_segments > config->ranges ? limits->max_segments : config->ranges;
 }
 
-/* The area has less than 2^31 bytes, which every machine can count. */
-static int numbers_are_good(const struct vqb_blk_driver_config *config,
-			    const struct vqb_limits *limits)
-{
-	return config->depth && config->depth <= VQB_RING_MAX && config->ranges <= VQB_RING_MAX &&
-	       config->depth * (config->ranges + 1) <= 1u << 26 &&
-	       vqb__request_room(config->window) && limits->max_segments <= VQB_RING_MAX - 2;
-}
-
 size_t vqb_blk_driver_size(const struct vqb_blk_driver_config *config)
 {
 	struct vqb_limits limits;
 
-	if (limits_of(config, &limits) || !numbers_are_good(config, &limits))
+	if (vqb__blk_driver_size_rule(config, &limits))
 		return 0;
 	return VQB_ROUND_UP(sizeof(struct vqb_blk_driver) + config->depth * sizeof(struct slot) +
 			    ((size_t)entries(config, &limits) + 2) * sizeof(struct vqb_segment) +
 			    vqb__request_room(config->window));
-}
-
-static int32_t check_area(const struct vqb_blk_driver_config *config)
-{
-	const struct vqb_dma *area = &config->area;
-
-	if (!area->host || (uintptr_t)area->host % VQB_ALIGN || area->addr % VQB_ALIGN)
-		return VQB_E_INVALID;
-	if (area->bytes < VQB_BLK_AREA_BYTES(config->depth, config->ranges))
-		return VQB_E_TOOBIG;
-	return area->addr > UINT64_MAX - (area->bytes - 1) ? VQB_E_INVALID : VQB_OK;
 }
 
 static void set_area(struct vqb_blk_driver *drv, const struct vqb_dma *area)
@@ -126,47 +95,25 @@ static uint32_t ranges_in_segment(uint64_t at, uint32_t depth, uint32_t ranges,
 	return most;
 }
 
-static struct vqb_requests_config requests_config(const struct vqb_blk_driver_config *config,
-						  const struct vqb_limits *limits)
-{
-	struct vqb_requests_config c = {
-		.struct_size = sizeof(c),
-		.path = config->path,
-		.flags = config->flags,
-		.max_ranges = config->ranges,
-		.window = config->window,
-		.features = config->features,
-		.capacity = config->limits->capacity,
-		.limits = limits,
-		.clock = config->clock,
-		.context = config->context,
-	};
-
-	return c;
-}
-
 int32_t vqb_blk_driver_init(void *mem, size_t bytes, const struct vqb_blk_driver_config *config,
 			    struct vqb_blk_driver **out)
 {
-	size_t need = vqb_blk_driver_size(config);
 	struct vqb_blk_driver *drv = mem;
 	struct vqb_requests_config requests;
 	struct vqb_limits limits;
 	struct vqb_segment *table;
-	int32_t status;
+	int32_t status = vqb__blk_driver_status(vqb__blk_driver_rule(config, &limits));
+	size_t need;
 	uint32_t i;
 
-	if (!need || !mem || (uintptr_t)mem % VQB_ALIGN || !out)
-		return VQB_E_INVALID;
-	if (!config->ring || vqb_driver_in_flight(config->ring))
-		return VQB_E_INVALID;
-	if (bytes < need)
-		return VQB_E_TOOBIG;
-	status = check_area(config);
 	if (status)
 		return status;
-	(void)limits_of(config, &limits);
-	requests = requests_config(config, &limits);
+	if (!mem || (uintptr_t)mem % VQB_ALIGN || !out)
+		return VQB_E_INVALID;
+	need = vqb_blk_driver_size(config);
+	if (bytes < need)
+		return VQB_E_TOOBIG;
+	requests = vqb__blk_driver_requests(config, &limits);
 	requests.max_ranges =
 		ranges_in_segment(config->area.addr + config->depth * sizeof(*drv->header),
 				  config->depth, config->ranges, &limits);
@@ -193,9 +140,9 @@ int32_t vqb_blk_driver_configure(struct vqb_blk_driver *drv,
 	struct vqb_requests_config requests;
 	struct vqb_limits limits;
 
-	if (limits_of(config, &limits) || limits.max_segments > drv->segments)
+	if (vqb__blk_driver_limits(config, &limits) || limits.max_segments > drv->segments)
 		return VQB_E_INVALID;
-	requests = requests_config(config, &limits);
+	requests = vqb__blk_driver_requests(config, &limits);
 	requests.path = drv->rq.path;
 	requests.window = 0;
 	requests.max_ranges = ranges_in_segment(drv->range_addr, drv->depth, drv->ranges, &limits);
@@ -301,12 +248,20 @@ static void send_waiting(struct vqb_blk_driver *drv, struct vqb_bio ***tail)
 	}
 }
 
-/* On failure it is the caller's, but for a BUSY one. */
-static int32_t accept(struct vqb_blk_driver *drv, struct vqb_bio *bio)
+/* Why the ring refuses a bio, which comes before what is wrong with it, but for a held one. */
+VQB_TINY int32_t ring_refuses(const struct vqb_blk_driver *drv, const struct vqb_bio *bio)
 {
-	int32_t status = vqb_driver_state(drv->ring);
+	int32_t state = vqb_driver_state(drv->ring);
 
-	if (VQB_LIKELY(!status) || request_is_held(bio))
+	return VQB_LIKELY(!state) || request_is_held(bio) ? VQB_OK : state;
+}
+
+/* On failure it is the caller's, but for a BUSY one. */
+VQB_INLINE int32_t accept(struct vqb_blk_driver *drv, struct vqb_bio *bio)
+{
+	int32_t status = ring_refuses(drv, bio);
+
+	if (VQB_LIKELY(!status))
 		return vqb_requests_submit(&drv->rq, bio);
 	bio->state = VQB_BIO_IDLE;
 	bio->status = status;
@@ -323,6 +278,33 @@ int32_t vqb_blk_submit(struct vqb_blk_driver *drv, struct vqb_bio *bio)
 		return status;
 	send_waiting(drv, &tail);
 	return bio->state == VQB_BIO_IDLE ? bio->status : VQB_OK;
+}
+
+/* Would submit try its first request, for nothing, as it is longer than the ring? */
+static int is_too_long(const struct vqb_blk_driver *drv, const struct vqb_bio *bio)
+{
+	uint32_t entries = vqb__driver_entries(drv->ring);
+
+	if (drv->rq.limits.max_segments + 2 <= entries || drv->rq.waiting || drv->free == NO_SLOT)
+		return 0;
+	return vqb__request_segments(&drv->rq, bio) + 2 > entries;
+}
+
+int32_t vqb_blk_check_bio(const struct vqb_blk_driver *drv, const struct vqb_bio *bio,
+			  uint32_t *rule)
+{
+	int32_t status = ring_refuses(drv, bio);
+	uint32_t broken = VQB_BIO_RULE_RING;
+
+	if (!status)
+		status = vqb_requests_check(&drv->rq, bio, &broken);
+	if (!status && is_too_long(drv, bio)) {
+		broken = VQB_BIO_RULE_RING_SIZE;
+		status = vqb__request_status(broken);
+	}
+	if (rule)
+		*rule = broken;
+	return status;
 }
 
 int32_t vqb_blk_submit_list(struct vqb_blk_driver *drv, struct vqb_bio *list,

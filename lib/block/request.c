@@ -29,12 +29,28 @@ static int path_is_good(uint32_t path)
 	return path <= VQB_PATH_REQUEST;
 }
 
-static int config_is_good(const struct vqb_requests_config *config)
+static uint32_t broken_rule(const struct vqb_requests_config *config)
 {
-	return config && config->struct_size == sizeof(*config) && !config->zero &&
-	       path_is_good(config->path) && vqb__request_room(config->window) &&
-	       !(config->flags & ~(uint32_t)VQB_REQUESTS_WRITE_THROUGH) &&
-	       !vqb_limits_check(config->limits, NULL);
+	if (!config || config->struct_size != sizeof(*config) || config->zero)
+		return VQB_REQUESTS_RULE_FORM;
+	if (vqb_limits_check(config->limits, NULL))
+		return VQB_REQUESTS_RULE_LIMITS;
+	if (!vqb__request_room(config->window))
+		return VQB_REQUESTS_RULE_WINDOW;
+	if (!path_is_good(config->path))
+		return VQB_REQUESTS_RULE_PATH;
+	if (config->flags & ~(uint32_t)VQB_REQUESTS_WRITE_THROUGH)
+		return VQB_REQUESTS_RULE_FLAGS;
+	return VQB_REQUESTS_RULE_FINE;
+}
+
+int32_t vqb_requests_check_config(const struct vqb_requests_config *config, uint32_t *rule)
+{
+	uint32_t broken = broken_rule(config);
+
+	if (rule)
+		*rule = broken;
+	return broken ? VQB_E_INVALID : VQB_OK;
 }
 
 /* No more ranges than a request can carry: none, of none. */
@@ -72,7 +88,7 @@ static void set_path(struct vqb_requests *rq, uint32_t path)
 int32_t vqb__request_init(struct vqb_requests *rq, void *room,
 			  const struct vqb_requests_config *config)
 {
-	if (!config_is_good(config))
+	if (broken_rule(config))
 		return VQB_E_INVALID;
 	memset(rq, 0, sizeof(*rq));
 	set_config(rq, config);
@@ -91,7 +107,7 @@ int32_t vqb_requests_init(void *mem, size_t bytes, const struct vqb_requests_con
 	struct vqb_requests *rq = mem;
 	int32_t status;
 
-	if (!config_is_good(config) || !mem || (uintptr_t)mem % VQB_ALIGN || !out)
+	if (broken_rule(config) || !mem || (uintptr_t)mem % VQB_ALIGN || !out)
 		return VQB_E_INVALID;
 	if (bytes < vqb_requests_size(config))
 		return VQB_E_TOOBIG;
@@ -105,7 +121,7 @@ int32_t vqb_requests_configure(struct vqb_requests *rq, const struct vqb_request
 {
 	struct vqb_bio *bio;
 
-	if (!config_is_good(config))
+	if (broken_rule(config))
 		return VQB_E_INVALID;
 	set_config(rq, config);
 	for (bio = rq->first; bio; bio = bio->next)
@@ -204,7 +220,7 @@ int32_t vqb_requests_submit(struct vqb_requests *rq, struct vqb_bio *bio)
 		apart = 0;
 		own->plain = 1;
 	} else {
-		status = vqb__request_check(rq, bio, &end);
+		status = vqb__request_status(vqb__request_rule(rq, bio, &end));
 		bio->status = status;
 		bio->state = VQB_BIO_IDLE;
 		if (status)
@@ -222,7 +238,7 @@ int32_t vqb_requests_submit(struct vqb_requests *rq, struct vqb_bio *bio)
 	own->order = rq->order++;
 	own->error = VQB_OK;
 	own->step = STEP_DATA;
-	if (bio->flags & VQB_BIO_PREFLUSH && rq->write_back)
+	if (request_flushes_first(rq, bio))
 		own->step = STEP_PREFLUSH;
 	own->alone = (uint8_t)apart;
 	own->again = 0;

@@ -101,7 +101,7 @@ static inline int request_has(const struct vqb_requests *rq, uint32_t feature)
 
 /*
  * Is it what most bios are, and fine: a read or write of one vector that is one request, with no
- * flags? What this says no to, vqb__request_check has to look at.
+ * flags? What this says no to, vqb__request_rule has to look at.
  */
 VQB_TINY int request_is_plain(const struct vqb_requests *rq, const struct vqb_bio *bio)
 {
@@ -122,8 +122,21 @@ VQB_TINY int request_is_held(const struct vqb_bio *bio)
 	       (bio->state != VQB_BIO_PLUGGED || bio->own.queue != NULL);
 }
 
-/* As vqb_requests_submit says. *end gets the sector behind the last one of an op that has some. */
-int32_t vqb__request_check(const struct vqb_requests *rq, const struct vqb_bio *bio, uint64_t *end);
+/*
+ * What is wrong with a bio that is not held, as enum vqb_bio_rule, and the answer to a rule. *end
+ * gets the sector behind the last one of an op that has some.
+ */
+uint32_t vqb__request_rule(const struct vqb_requests *rq, const struct vqb_bio *bio, uint64_t *end);
+int32_t vqb__request_status(uint32_t rule);
+
+/* Segments of the first request that is made of a bio which is fine, header and status aside. */
+uint32_t vqb__request_segments(const struct vqb_requests *rq, const struct vqb_bio *bio);
+
+/* Is its first request a flush, before the data? */
+static inline int request_flushes_first(const struct vqb_requests *rq, const struct vqb_bio *bio)
+{
+	return bio->flags & VQB_BIO_PREFLUSH && rq->write_back;
+}
 
 /* There is no room, and there was some before; there is some again, or it does not matter. */
 void vqb__request_full_begin(struct vqb_requests *rq);

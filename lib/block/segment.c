@@ -499,12 +499,6 @@ static uint64_t grow(struct walk *w, uint64_t last)
 	return last;
 }
 
-/* With no byte left it is empty, or a mapper that somebody has changed. */
-static int vector_is_good(const struct vqb_segment *v, uint32_t offset)
-{
-	return offset < v->len && !v->zero && v->addr <= UINT64_MAX - (v->len - 1);
-}
-
 /* Takes the next vector, or a part of it, by all the rules. */
 static VQB_APART enum pace take_vector(struct walk *w, const struct vqb_segment *v)
 {

@@ -22,6 +22,12 @@ VQB_TINY uint64_t vector_len(const struct vqb_segment *v)
 	return VQB_BIG_ENDIAN ? both << 32 | both >> 32 : both;
 }
 
+/* With no byte left it is empty, or a mapper that somebody has changed. */
+static inline int vector_is_good(const struct vqb_segment *v, uint32_t offset)
+{
+	return offset < v->len && !v->zero && v->addr <= UINT64_MAX - (v->len - 1);
+}
+
 /* The last address that a segment from `addr` on may have. */
 VQB_TINY uint64_t reach(uint64_t addr, uint64_t longest, uint64_t boundary)
 {

@@ -16,7 +16,7 @@
  * specification asks for then; and a request's place in the available ring is its place in the
  * used ring, too.
  */
-#include <vqblk/driver.h>
+#include "driver.h"
 
 #include "end.h"
 #include "policy.h"
@@ -1113,6 +1113,11 @@ int32_t vqb_driver_state(const struct vqb_driver *drv)
 uint32_t vqb_driver_free(const struct vqb_driver *drv)
 {
 	return drv->state == VQB_E_INVALID ? 0 : runs_total(drv);
+}
+
+uint32_t vqb__driver_entries(const struct vqb_driver *drv)
+{
+	return drv->state == VQB_E_INVALID ? 0 : drv->end.mask + 1;
 }
 
 uint32_t vqb_driver_in_flight(const struct vqb_driver *drv)

@@ -282,11 +282,24 @@ static void submitted(struct blk_driver_sim *s, struct model_bio *b, int32_t sta
 	model_refused(&s->model, b, status);
 }
 
+/* What a submit is going to answer. */
+static int32_t foresee(struct blk_driver_sim *s, const struct vqb_bio *bio)
+{
+	struct vqb_bio before = *bio;
+	uint32_t rule = UINT32_MAX;
+	int32_t status = vqb_blk_check_bio(s->drv, bio, &rule);
+
+	holds(s->run, !memcmp(&before, bio, sizeof(before)));
+	holds(s->run, (rule == VQB_BIO_RULE_FINE) == !status);
+	return status;
+}
+
 static void submit_some(struct blk_driver_sim *s)
 {
 	run_operation(s->run, "submit");
 	for (uint32_t n = 1 + roll(s, 4); n; n--) {
 		struct model_bio *b = idle_bio(s);
+		int32_t foreseen, status;
 
 		if (one_in(s, 50)) {
 			show(s);
@@ -294,7 +307,10 @@ static void submit_some(struct blk_driver_sim *s)
 		}
 		if (!b || (b->state == VQB_BIO_IDLE && !feed_bio(&s->feed, 0, b)))
 			break;
-		submitted(s, b, vqb_blk_submit(s->drv, &b->bio));
+		foreseen = foresee(s, &b->bio);
+		status = vqb_blk_submit(s->drv, &b->bio);
+		same(s->run, status, foreseen);
+		submitted(s, b, status);
 	}
 	compare(s);
 }
@@ -303,11 +319,12 @@ static void submit_some(struct blk_driver_sim *s)
 static void submit_list(struct blk_driver_sim *s, struct model_bio **bio, uint32_t n)
 {
 	struct vqb_bio *refused = &bio[0]->bio;
-	int32_t status, first = VQB_OK;
+	int32_t foreseen[MODEL_BIOS], status, first = VQB_OK;
 
 	for (uint32_t i = 0; i < n; i++) {
 		bio[i]->bio.next = i + 1 < n ? &bio[i + 1]->bio : NULL;
 		bio[i]->bio.status = 1;
+		foreseen[i] = foresee(s, &bio[i]->bio);
 	}
 	status = vqb_blk_submit_list(s->drv, &bio[0]->bio, &refused);
 	for (uint32_t i = 0; i < n; i++) {
@@ -317,6 +334,7 @@ static void submit_list(struct blk_driver_sim *s, struct model_bio **bio, uint32
 			refused = refused->next;
 		if (was_refused && !first)
 			first = bio[i]->bio.status;
+		same(s->run, was_refused ? bio[i]->bio.status : VQB_OK, foreseen[i]);
 		submitted(s, bio[i], was_refused ? bio[i]->bio.status : VQB_OK);
 	}
 	holds(s->run, !refused);

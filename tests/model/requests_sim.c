@@ -73,8 +73,14 @@ static struct model_bio *idle_bio(struct requests_sim *s)
 
 static void submit(struct requests_sim *s, uint32_t q, struct model_bio *b)
 {
-	int32_t status = vqb_requests_submit(s->rq[q], &b->bio);
+	struct vqb_bio before = b->bio;
+	uint32_t rule = UINT32_MAX;
+	int32_t foreseen = vqb_requests_check(s->rq[q], &b->bio, &rule), status;
 
+	holds(s->run, !memcmp(&before, &b->bio, sizeof(before)));
+	status = vqb_requests_submit(s->rq[q], &b->bio);
+	same(s->run, status, foreseen);
+	holds(s->run, (rule == VQB_BIO_RULE_FINE) == !status);
 	s->events++;
 	model_submitted(&s->model, q, b, status);
 	compare(s);
