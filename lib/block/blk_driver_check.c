@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * blk_driver_check.c: does a configuration make sense, and if not, what is wrong with it? What init,
- * configure and size go by.
+ * blk_driver_check.c: does a configuration make sense, and if not, what is wrong with it? Init,
+ * configure and size go by what this says.
  */
 #include "blk_driver.h"
 

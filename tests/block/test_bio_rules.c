@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Why a bio is refused: each rule by a bio that breaks it and is fine but for that, in front of a
- * list of requests and of a blk driver with the same limits. What check says is what submit answers.
+ * list of requests and of a blk driver with the same limits. What check says, submit answers.
  */
 #include "blk_driver_bench.h"
 
