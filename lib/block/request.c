@@ -12,9 +12,9 @@
 
 size_t vqb__request_room(uint32_t window)
 {
-	if (window > VQB_REQUESTS_WINDOW)
-		return 0;
-	return (window ? window : VQB_REQUESTS_WINDOW) * 2 * sizeof(struct sort_entry);
+	size_t bios = window ? window : VQB_REQUESTS_WINDOW;
+
+	return bios <= VQB_REQUESTS_WINDOW ? 2 * bios * sizeof(struct sort_entry) : 0;
 }
 
 size_t vqb_requests_size(const struct vqb_requests_config *config)

@@ -67,7 +67,7 @@ struct vqb_requests {
 	struct vqb_requests_counters counters;
 };
 
-_Static_assert(sizeof(struct vqb_requests) <= VQB_REQUESTS_BYTES(1) - 2 * 16, "bound");
+_Static_assert(sizeof(struct vqb_requests) <= VQB_REQUESTS_BYTES(0), "bound");
 
 /* Bytes behind the object, of a window; 0: it would be too long. */
 size_t vqb__request_room(uint32_t window);
