@@ -404,8 +404,8 @@ static unsigned until_a_look(struct rb *b, struct vqb_bio *bio)
 }
 
 /*
- * All goes out at once, but it is behind: by 25 bios, and by what comes then. Of a ring of 8 half of
- * 16 laps are 64 bios; more than 128 it is never behind.
+ * All goes out at once, but it is behind: by 25 bios, and by what comes then. Of a ring of 8 half
+ * of 16 laps are 64 bios; more than 128 it is never behind.
  */
 static void test_the_clock_is_looked_at_now_and_then(void **state)
 {

@@ -584,7 +584,7 @@ static void start_over(struct rb *b)
 	memset(b->handed, 0, sizeof(b->handed));
 }
 
-/* Of the next `n` bios none is looked at for others than the next one, and of those behind some are. */
+/* Of the next `n` bios none is looked at for others than the next one. */
 static void expect_spared(struct rb *b, unsigned n)
 {
 	for (unsigned some; n; n -= some) {

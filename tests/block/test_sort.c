@@ -45,7 +45,7 @@ static uint64_t key_of(enum kind kind, uint32_t i, uint32_t n)
 	}
 }
 
-/* `guard` may be less or more than any key: one that was taken for an entry would come out as one. */
+/* `guard` may be less or more than any key: taken for an entry, it would come out as one. */
 static void fill_guards(struct room *room, uint32_t n, uint64_t guard)
 {
 	for (uint32_t i = 0; i < GUARD; i++) {
