@@ -51,12 +51,30 @@ static bool begin(struct guest *g)
 	}
 }
 
-static void set_bio(const struct guest *g, struct slot *slot)
+static uint8_t flags_of(struct guest *g, const struct io *io)
 {
-	static const uint8_t op[] = { VQB_BLK_IN, VQB_BLK_OUT, VQB_BLK_FLUSH };
+	const struct options *o = g->run->machine->options;
+	uint8_t flags = o->guest_merge ? 0 : VQB_BIO_NOMERGE;
+
+	if (io->op == IO_FLUSH)
+		return 0;
+	if ((io->op == IO_WRITE || io->op == IO_ZEROES) && o->fua &&
+	    random_chance(&g->durable, o->fua))
+		flags |= VQB_BIO_FUA;
+	return flags;
+}
+
+static void set_bio(struct guest *g, struct slot *slot)
+{
+	static const uint8_t op[] = { [IO_READ] = VQB_BLK_IN,
+				      [IO_WRITE] = VQB_BLK_OUT,
+				      [IO_FLUSH] = VQB_BLK_FLUSH,
+				      [IO_ZEROES] = VQB_BLK_WRITE_ZEROES,
+				      [IO_DISCARD] = VQB_BLK_DISCARD };
 	const struct machine *machine = g->run->machine;
 	const struct io *io = &slot->io;
 	bool constant = io->op == IO_WRITE && !g->run->job->own_data;
+	bool data = io->op == IO_READ || io->op == IO_WRITE;
 
 	/* With faults, a write is known by its buffer, and so needs one of its own. */
 	if (constant && g->queue->layers.fault) {
@@ -65,29 +83,26 @@ static void set_bio(const struct guest *g, struct slot *slot)
 	}
 	slot->segment.addr = constant ? machine->constant.addr : slot->addr;
 	slot->segment.len = io->bytes;
-	slot->bio.vec = io->bytes ? &slot->segment : NULL;
-	slot->bio.nvec = io->bytes ? 1 : 0;
+	slot->bio.vec = data ? &slot->segment : NULL;
+	slot->bio.nvec = data ? 1 : 0;
 	slot->bio.op = op[io->op];
-	slot->bio.flags = machine->options->guest_merge ? 0 : VQB_BIO_NOMERGE;
-	if (io->op == IO_FLUSH)
-		slot->bio.flags = 0;
+	slot->bio.flags = flags_of(g, io);
 	slot->bio.sector = io->offset / VQB_SECTOR_BYTES;
+	slot->bio.sectors = io_is_range(io->op) ? io->bytes / VQB_SECTOR_BYTES : 0;
 }
 
 /* Has it failed if and only if an injected fault says so? Otherwise that is said, once. */
 static void check_status(struct guest *g, const struct slot *slot)
 {
-	static const char *const what[] = { "read", "write", "flush" };
-	struct layers *layers = &g->queue->layers;
-	bool flush = slot->io.op == IO_FLUSH, lost;
+	static const char *const what[] = { "read", "write", "flush", "write of zeroes",
+					    "discard" };
 
-	lost = layers_lost(layers, flush ? layers->buffers : slot->buffer);
-	if (slot->status == VQB_E_CANCELLED || lost == (slot->status != VQB_OK))
+	if (slot->status == VQB_E_CANCELLED || slot->lost == (slot->status != VQB_OK))
 		return;
 	if (!g->tally.unearned++)
 		complain("a %s of %u bytes at %llu %s: %s", what[slot->io.op], slot->io.bytes,
 			 (unsigned long long)slot->io.offset,
-			 lost ? "was to fail, by --inject" : "failed",
+			 slot->lost ? "was to fail, by --inject" : "failed",
 			 vqb_status_name(slot->status));
 }
 
@@ -105,7 +120,10 @@ static void end(struct guest *g, struct slot *slot)
 	t->bios++;
 	t->cancelled += cancelled;
 	t->errors += slot->status && !cancelled;
-	t->bytes += slot->status ? 0 : slot->io.bytes;
+	t->fua += !!(slot->bio.flags & VQB_BIO_FUA);
+	t->zeroes += slot->io.op == IO_ZEROES;
+	t->discards += slot->io.op == IO_DISCARD;
+	t->bytes += slot->status || io_is_range(slot->io.op) ? 0 : slot->io.bytes;
 	g->run->job->end(g->run->job, g->index, &slot->io, slot->data, fate, t);
 	g->out--;
 	give_back(g, slot);
@@ -306,6 +324,7 @@ struct guest *guest_new(struct run *run, uint32_t index)
 	g->queue = g->owner->queue;
 	g->index = index;
 	g->stream = random_mix(o->seed + 2) + index;
+	g->durable = random_mix(random_mix(o->seed + 4) + index);
 	g->slot = calloc(i, sizeof(*g->slot));
 	if (vqb_notify_open(&g->wake) || !g->slot) {
 		guest_free(g);

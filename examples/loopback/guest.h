@@ -23,6 +23,7 @@ struct guest {
 	uint32_t out;        /* I/Os that are not over */
 	uint32_t flying;     /* of them, not back; attempts to cancel the others may be */
 	uint64_t stream;     /* of random numbers */
+	uint64_t durable;    /* the same, for --fua: of the job's order alone */
 
 	struct tally tally;
 	struct histogram latency;

@@ -2,7 +2,8 @@
 /*
  * Reads and writes of one size, in order or at random, in passes over the disk. Each thread has a
  * stretch of blocks of its own, and in each pass over it takes each block once. The last block
- * of a disk may be a short one. A thread for which there is no block has nothing to do.
+ * of a disk may be a short one. A thread for which there is no block has nothing to do. Some of what
+ * would be a write may be zeroes or a discard.
  */
 #include <inttypes.h>
 #include <stdlib.h>
@@ -25,10 +26,23 @@ struct pattern_job {
 	struct job job;
 	enum pattern pattern;
 	bool shuffled;
-	uint64_t bytes; /* of the disk */
+	uint32_t zeroes, discard; /* shares of what would be a write, in a million */
+	uint64_t bytes;           /* of the disk */
 	struct ledger *ledger;
 	struct stretch *stretch;
 };
+
+static enum io_op write_of(const struct pattern_job *p, struct stretch *s)
+{
+	uint64_t chance;
+
+	if (!p->zeroes && !p->discard)
+		return IO_WRITE;
+	chance = random_next(&s->stream) % 1000000;
+	if (chance < p->zeroes)
+		return IO_ZEROES;
+	return chance < p->zeroes + p->discard ? IO_DISCARD : IO_WRITE;
+}
 
 static bool pattern_next(struct job *job, uint32_t thread, struct io *io)
 {
@@ -49,7 +63,7 @@ static bool pattern_next(struct job *job, uint32_t thread, struct io *io)
 		block = random_place(block, s->blocks, s->key);
 	if (p->pattern == PATTERN_RANDRW)
 		writes = random_next(&s->stream) >> 63;
-	io->op = writes ? IO_WRITE : IO_READ;
+	io->op = writes ? write_of(p, s) : IO_READ;
 	io->offset = (s->first + block) * job->largest;
 	left = p->bytes - io->offset;
 	io->bytes = left < job->largest ? (uint32_t)left : job->largest;
@@ -131,6 +145,8 @@ struct job *job_pattern(const struct options *options, uint64_t disk_bytes, stru
 	}
 	p->pattern = options->pattern;
 	p->shuffled = p->pattern != PATTERN_READ && p->pattern != PATTERN_WRITE;
+	p->zeroes = options->zeroes;
+	p->discard = options->discard;
 	p->bytes = disk_bytes;
 	p->ledger = ledger;
 	p->job = (struct job){

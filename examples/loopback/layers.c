@@ -11,43 +11,35 @@ enum { FAULT_PIECES = 16, FAULT_DELAY = 8, FAULT_MOST = 1024 };
 
 /* ---- faults ---- */
 
-static void mark(struct layers *l, uint32_t buffer, bool lost)
+static void mark(atomic_uchar *marks, uint64_t first, uint64_t end, bool lost)
 {
-	atomic_store_explicit(&l->lost[buffer], lost, memory_order_relaxed);
+	for (; first < end; first++)
+		atomic_store_explicit(&marks[first], lost, memory_order_relaxed);
 }
 
-/* The buffers that a piece lies in. Those of neighbours may be one piece. */
-struct stretch {
-	uint32_t first, last;
-};
-
-static struct stretch buffers_of(const struct layers *l, const struct vqb_piece *piece)
+static bool take_marks(atomic_uchar *marks, uint64_t first, uint64_t end)
 {
-	uint64_t at = (uintptr_t)piece->base - (uintptr_t)l->data->host;
+	bool any = false;
 
-	return (struct stretch){ (uint32_t)(at / l->buffer),
-				 (uint32_t)((at + piece->len - 1) / l->buffer) };
+	for (; first < end; first++) {
+		if (!atomic_load_explicit(&marks[first], memory_order_relaxed))
+			continue;
+		atomic_store_explicit(&marks[first], 0, memory_order_relaxed);
+		any = true;
+	}
+	return any;
 }
 
-/*
- * Several I/Os in one, by the guest or by the host: what fails it fails none of them, as each is
- * tried again, alone.
- */
-static bool is_joined(const struct layers *l, const struct vqb_io *io)
+static void mark_data(struct layers *l, const struct vqb_io *io, bool lost)
 {
-	struct stretch in = { 0, 0 };
-	uint32_t first = UINT32_MAX, i;
+	uint64_t at;
+	uint32_t i;
 
 	for (i = 0; i < io->pieces; i++) {
-		if (!io->piece[i].len)
-			continue;
-		in = buffers_of(l, &io->piece[i]);
-		if (first == UINT32_MAX)
-			first = in.first;
-		if (in.first != first || in.last != first)
-			return true;
+		at = (uintptr_t)io->piece[i].base - (uintptr_t)l->at->host;
+		mark(l->data, at / VQB_SECTOR_BYTES,
+		     (at + io->piece[i].len + VQB_SECTOR_BYTES - 1) / VQB_SECTOR_BYTES, lost);
 	}
-	return false;
 }
 
 /* The host's thread is told of each io as the queue will see it. */
@@ -57,17 +49,20 @@ static void tell(void *context, const struct vqb_io *io, uint32_t faults)
 		1u << VQB_FAULT_ERROR | 1u << VQB_FAULT_SHORT | 1u << VQB_FAULT_RAGGED;
 	struct layers *l = context;
 	int64_t least = io->bytes < l->unit ? (int64_t)io->bytes : (int64_t)l->unit;
-	bool lost = faults & ends && io->result < least && !is_joined(l, io);
-	struct stretch in;
-	uint32_t i;
+	bool lost = faults & ends && io->result < least;
 
-	if (io->op == VQB_BLK_FLUSH)
-		mark(l, l->buffers, lost);
-	for (i = 0; i < io->pieces; i++) {
-		if (!io->piece[i].len)
-			continue;
-		for (in = buffers_of(l, &io->piece[i]); in.first <= in.last; in.first++)
-			mark(l, in.first, lost);
+	switch (io->op) {
+	case VQB_BLK_FLUSH:
+		if (lost)
+			atomic_fetch_add_explicit(&l->flushes, 1, memory_order_relaxed);
+		break;
+	case VQB_BLK_IN:
+	case VQB_BLK_OUT:
+		mark_data(l, io, lost);
+		break;
+	default:
+		mark(l->range, io->offset / VQB_SECTOR_BYTES,
+		     (io->offset + io->bytes) / VQB_SECTOR_BYTES, lost);
 	}
 }
 
@@ -92,10 +87,9 @@ static bool open_faults(struct layers *l, const struct options *o, uint32_t queu
 		config.rate[i] = o->inject;
 	bytes = vqb_backend_fault_size(&config);
 	l->unit = o->unit;
-	l->buffers = buffers;
-	l->lost = calloc(l->buffers + 1, sizeof(*l->lost));
+	l->ranges = o->zeroes || o->discard;
 	l->fault_memory = object_memory(bytes);
-	if (!l->lost || !l->fault_memory ||
+	if (!l->fault_memory ||
 	    vqb_backend_fault_init(l->fault_memory, bytes, &config, &l->fault)) {
 		complain("no memory for faults");
 		return false;
@@ -123,10 +117,44 @@ uint64_t layers_injected(const struct layers *layers)
 	return sum;
 }
 
-bool layers_lost(struct layers *layers, uint32_t buffer)
+bool layers_watch(struct layers *layers, const struct vqb_dma *buffers, uint32_t buffer)
 {
+	uint64_t disk = layers->ranges ? layers->top->caps.bytes : 0;
+
+	if (!layers->fault)
+		return true;
+	layers->at = buffers;
+	layers->buffer = buffer;
+	layers->data = calloc(buffers->bytes / VQB_SECTOR_BYTES + 1, sizeof(*layers->data));
+	layers->range = calloc(disk / VQB_SECTOR_BYTES + 1, sizeof(*layers->range));
+	if (layers->data && layers->range)
+		return true;
+	complain("no memory for faults");
+	return false;
+}
+
+bool layers_lost(struct layers *layers, const struct io *io, uint32_t buffer)
+{
+	bool ranged = io_is_range(io->op);
+	uint64_t at = ranged ? io->offset : (uint64_t)buffer * layers->buffer;
+
 	return layers->fault &&
-	       atomic_exchange_explicit(&layers->lost[buffer], 0, memory_order_relaxed);
+	       take_marks(ranged ? layers->range : layers->data, at / VQB_SECTOR_BYTES,
+			  (at + io->bytes) / VQB_SECTOR_BYTES);
+}
+
+bool layers_lost_flush(struct layers *layers)
+{
+	uint32_t flushes = atomic_load_explicit(&layers->flushes, memory_order_relaxed);
+
+	while (flushes && !atomic_compare_exchange_weak(&layers->flushes, &flushes, flushes - 1))
+		;
+	return flushes > 0;
+}
+
+uint32_t layers_owed(struct layers *layers)
+{
+	return atomic_exchange(&layers->flushes, 0);
 }
 
 /* ---- no plugging: each submit starts at once ---- */
@@ -175,5 +203,6 @@ bool layers_open(struct layers *layers, const struct options *options, uint32_t 
 void layers_close(struct layers *layers)
 {
 	free(layers->fault_memory);
-	free(layers->lost);
+	free(layers->data);
+	free(layers->range);
 }

@@ -3,12 +3,15 @@
  * layers.h: what a queue has between itself and its backend: faults that are injected, and a lid on
  * plugging.
  *
- * An injected failure is an error that the guest has to see, and no other. So each buffer of the
- * guest has a mark: was the last submission to the disk that had it, and it alone, lost? When the
- * I/O comes back to the guest, it has failed if and only if its buffer is marked, whether it was
- * gone on with meanwhile, or joined with others, by guest or host, and then tried again, or was
- * sent again after a reset. A flush has no buffer, but there is only one at a time: it has a mark
- * of its own.
+ * An injected failure is an error that the guest has to see, and no other. So each sector of the
+ * guest's buffers has a mark, and each sector of the disk has one for what comes without data: was
+ * the last submission of it lost? When an I/O comes back, it has failed if and only if one of its
+ * sectors is marked, whether it was gone on with meanwhile, or cut into several, or joined with
+ * others, by guest or host, and then tried again, or was sent again after a reset: whatever is
+ * tried again is marked again, or fails before that.
+ *
+ * A flush has no sectors. But each request for one is carried out once, and fails one I/O: so it is
+ * enough to count those that were lost.
  */
 #ifndef LOOPBACK_LAYERS_H
 #define LOOPBACK_LAYERS_H
@@ -16,6 +19,7 @@
 #include <stdatomic.h>
 #include <vqblk/vqblk.h>
 
+#include "io.h"
 #include "options.h"
 
 struct layers {
@@ -23,10 +27,12 @@ struct layers {
 
 	struct vqb_backend *fault; /* NULL: nothing is injected */
 	void *fault_memory;
-	const struct vqb_dma
-		*data; /* the guest's buffers, `buffer` bytes each, once there are any */
-	uint32_t buffer, buffers, unit;
-	atomic_uchar *lost; /* by buffer; then that of flushes */
+	const struct vqb_dma *at; /* the guest's buffers, `buffer` bytes each */
+	uint32_t buffer, unit;
+	bool ranges;         /* some I/Os have no data */
+	atomic_uchar *data;  /* marks of the buffers' sectors; once those are known */
+	atomic_uchar *range; /* of the disk's, with `ranges` */
+	atomic_uint flushes; /* that were lost, and are yet to fail an I/O */
 
 	struct vqb_backend unplugged;
 };
@@ -42,10 +48,18 @@ bool layers_hold(const struct layers *layers);
 /* Of one kind of fault or another, so far. */
 uint64_t layers_injected(const struct layers *layers);
 
+/* Before anything is submitted: where the guest's buffers are. False: no memory; it was said. */
+bool layers_watch(struct layers *layers, const struct vqb_dma *buffers, uint32_t buffer);
+
 /*
- * For the guest, when an I/O has come back: has an injected fault failed it? Of the buffer of that
- * number, or, for a flush, the number of buffers. Forgets it.
+ * For who has the guest's end, when an I/O has come back, or is to begin again: has an injected
+ * fault failed it? Forgets it. For a write that is durable, or a flush, that has failed otherwise:
+ * was it for a flush? Each that was lost answers for one.
  */
-bool layers_lost(struct layers *layers, uint32_t buffer);
+bool layers_lost(struct layers *layers, const struct io *io, uint32_t buffer);
+bool layers_lost_flush(struct layers *layers);
+
+/* How many flushes were lost and have failed nothing. Forgets them. */
+uint32_t layers_owed(struct layers *layers);
 
 #endif

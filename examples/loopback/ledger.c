@@ -31,7 +31,8 @@ bool ledger_open(struct ledger *ledger, uint64_t run, uint64_t sectors)
 	ledger->oldest = map_zeroes(sectors * sizeof(*ledger->oldest));
 	ledger->given = map_zeroes(sectors * sizeof(*ledger->given));
 	ledger->users = map_zeroes(sectors);
-	if (ledger->version && ledger->oldest && ledger->given && ledger->users)
+	ledger->zeroes = map_zeroes(sectors);
+	if (ledger->version && ledger->oldest && ledger->given && ledger->users && ledger->zeroes)
 		return true;
 	ledger_close(ledger);
 	return false;
@@ -47,8 +48,10 @@ void ledger_close(struct ledger *ledger)
 		munmap(ledger->given, ledger->sectors * sizeof(*ledger->given));
 	if (ledger->users)
 		munmap(ledger->users, ledger->sectors);
+	if (ledger->zeroes)
+		munmap(ledger->zeroes, ledger->sectors);
 	ledger->version = ledger->oldest = ledger->given = NULL;
-	ledger->users = NULL;
+	ledger->users = ledger->zeroes = NULL;
 }
 
 static uint64_t *sector_at(const void *data, uint64_t i)
@@ -64,10 +67,15 @@ void ledger_fill(const struct ledger *ledger, void *disk)
 		stamp_fill(sector_at(disk, stamp.sector), &stamp);
 }
 
+static bool only_looks(const struct io *io)
+{
+	return io->op == IO_READ || io->op == IO_FLUSH;
+}
+
 static bool is_free(const struct ledger *ledger, const struct io *io)
 {
 	uint64_t at = io->offset / SECTOR_BYTES, end = at + io->bytes / SECTOR_BYTES;
-	uint8_t most = io->op == IO_WRITE ? 0 : WRITER - 2;
+	uint8_t most = only_looks(io) ? WRITER - 2 : 0;
 
 	while (at < end && ledger->users[at] <= most)
 		at++;
@@ -82,14 +90,15 @@ bool ledger_begin(struct ledger *ledger, const struct io *io, void *data)
 	if (!is_free(ledger, io))
 		return false;
 	for (i = 0; i < n; i++) {
-		if (io->op != IO_WRITE) {
+		if (only_looks(io)) {
 			ledger->users[first + i]++;
 			continue;
 		}
 		ledger->users[first + i] = WRITER;
 		stamp.sector = first + i;
 		stamp.version = ++ledger->given[first + i];
-		stamp_fill(sector_at(data, i), &stamp);
+		if (io->op == IO_WRITE)
+			stamp_fill(sector_at(data, i), &stamp);
 	}
 	return true;
 }
@@ -99,7 +108,8 @@ static void describe(const struct ledger *ledger, const uint64_t *word, uint64_t
 {
 	uint32_t oldest = ledger->oldest[sector], version = ledger->version[sector];
 	static atomic_flag told = ATOMIC_FLAG_INIT;
-	char wanted[48] = "as it was found";
+	char wanted[64] = "as it was found";
+	const char *or_zero = ledger->zeroes[sector] && oldest <= version ? " or zero" : "";
 	struct stamp is;
 	enum stamp_kind kind = stamp_read(word, &is);
 
@@ -108,15 +118,18 @@ static void describe(const struct ledger *ledger, const uint64_t *word, uint64_t
 	if (oldest < version)
 		snprintf(wanted, sizeof(wanted), "version %" PRIu32 " to %" PRIu32, oldest,
 			 version);
+	else if (oldest > version)
+		snprintf(wanted, sizeof(wanted), "zero");
 	else if (version)
 		snprintf(wanted, sizeof(wanted), "version %" PRIu32, version);
 	if (kind == STAMP_NONE)
-		complain("sector %" PRIu64 " should be %s, and bears no stamp", sector, wanted);
+		complain("sector %" PRIu64 " should be %s%s, and bears no stamp", sector, wanted,
+			 or_zero);
 	else
-		complain("sector %" PRIu64 " should be %s, and is %s version %" PRIu64
+		complain("sector %" PRIu64 " should be %s%s, and is %s version %" PRIu64
 			 " of sector %" PRIu64 " (run %016" PRIx64 ")",
-			 sector, wanted, kind == STAMP_WHOLE ? "a whole" : "a damaged", is.version,
-			 is.sector, is.run);
+			 sector, wanted, or_zero, kind == STAMP_WHOLE ? "a whole" : "a damaged",
+			 is.version, is.sector, is.run);
 }
 
 /* What is at hand of the image as it was found: a few sectors at a time. */
@@ -166,7 +179,9 @@ static bool is_right(const struct ledger *ledger, struct found *found, uint64_t 
 	uint32_t oldest = ledger->oldest[sector];
 	struct stamp stamp = { ledger->run, sector, ledger->version[sector] }, is;
 
-	if (stamp.version && stamp_matches(word, &stamp))
+	if (stamp.version && oldest <= stamp.version && stamp_matches(word, &stamp))
+		return true;
+	if (ledger->zeroes[sector] && stamp_is_zero(word))
 		return true;
 	if (oldest < stamp.version && stamp_read(word, &is) == STAMP_WHOLE && is.run == stamp.run &&
 	    is.sector == sector && is.version && is.version >= oldest && is.version < stamp.version)
@@ -193,13 +208,23 @@ static void check(const struct ledger *ledger, const struct io *io, const void *
 }
 
 /* A sector's write has come back. */
-static void settle(struct ledger *ledger, uint64_t sector, enum io_fate fate)
+static void settle_write(struct ledger *ledger, uint64_t sector, enum io_fate fate)
 {
-	ledger->users[sector] = 0;
 	if (fate != IO_NEVER)
 		ledger->version[sector] = ledger->given[sector];
-	if (fate == IO_DONE)
-		ledger->oldest[sector] = ledger->given[sector];
+	if (fate != IO_DONE)
+		return;
+	ledger->oldest[sector] = ledger->given[sector];
+	ledger->zeroes[sector] = 0;
+}
+
+/* The same of zeroes and discards: they add zeroes to what may be there, or leave nothing else. */
+static void settle_range(struct ledger *ledger, uint64_t sector, enum io_fate fate, uint32_t op)
+{
+	if (fate != IO_NEVER)
+		ledger->zeroes[sector] = 1;
+	if (fate == IO_DONE && op == IO_ZEROES)
+		ledger->oldest[sector] = ledger->given[sector] + 1;
 }
 
 void ledger_end(struct ledger *ledger, const struct io *io, const void *data, enum io_fate fate,
@@ -210,10 +235,15 @@ void ledger_end(struct ledger *ledger, const struct io *io, const void *data, en
 	if (io->op == IO_READ && fate == IO_DONE && ledger->check)
 		check(ledger, io, data, tally);
 	for (; at < end; at++) {
-		if (io->op == IO_WRITE)
-			settle(ledger, at, fate);
-		else
+		if (only_looks(io)) {
 			ledger->users[at]--;
+			continue;
+		}
+		ledger->users[at] = 0;
+		if (io->op == IO_WRITE)
+			settle_write(ledger, at, fate);
+		else
+			settle_range(ledger, at, fate, io->op);
 	}
 }
 

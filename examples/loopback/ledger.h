@@ -10,6 +10,10 @@
  * its sectors are as they were before. A number that was given to a write is never used again, so
  * one that was cancelled, and turns up nevertheless, is told from all others.
  *
+ * Zeroes are written like anything else, but bear no version: it is noted of a sector that it may
+ * hold zeroes, and of one that can hold nothing else that its oldest version is yet to come. After
+ * a discard a sector has whatever the device answers: what it had before, or zeroes.
+ *
  * A sector that this run has not written has the content it was found with: in memory, which we
  * fill ourselves, a stamp of version 0; in an image, what a plain read of the file gives, and if
  * that is a stamp of an earlier run, it has to be whole and in its place.
@@ -33,8 +37,9 @@ struct ledger {
 	bool unique; /* no other run has ever had the same `run`, so none is found in an image */
 	uint32_t *version; /* per sector: the newest that may be there */
 	uint32_t *oldest;  /* that may be there: `version`, or an older one if a write failed */
-	uint32_t *given;   /* to the last write that began */
+	uint32_t *given;   /* to the last write, of zeroes too, or discard that began */
 	uint8_t *users;    /* per sector: reads in flight, or LEDGER_WRITER */
+	uint8_t *zeroes;   /* per sector: 1, there may be zeroes */
 };
 
 /* False: no memory. */
@@ -51,7 +56,7 @@ bool ledger_begin(struct ledger *ledger, const struct io *io, void *data);
 void ledger_end(struct ledger *ledger, const struct io *io, const void *data, enum io_fate fate,
 		struct tally *tally);
 
-/* Has this run begun to write any sector of that range, be it in vain? */
+/* Has this run begun to change any sector of that range, be it in vain? */
 bool ledger_wrote(const struct ledger *ledger, uint64_t sector, uint64_t sectors);
 
 #endif

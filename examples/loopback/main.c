@@ -2,7 +2,7 @@
 /*
  * vqblk-loopback: a guest and a host in one process, and virtqueues between them.
  *
- *   options.c   what is asked for
+ *   options.c   what is asked for (with option_*.c)
  *   job_*.c     what that is, as I/Os for each thread      iolog.c       logs of fio
  *   queue.c     driver and device, on one ring             ledger.c      what the disk must hold
  *   guest.c     the threads that send I/Os                 stamp.c       what is in a sector
@@ -40,8 +40,10 @@ struct loopback {
 static bool open_ledger(struct loopback *s)
 {
 	const struct options *o = &s->options;
+	/* What has no data is known by its place, and so must not overlap, to know what failed it. */
+	bool alone = o->inject && (o->zeroes || o->discard);
 
-	if (o->job == JOB_COPY || (!o->verify && o->job == JOB_PATTERN))
+	if (o->job == JOB_COPY || (!o->verify && !alone && o->job == JOB_PATTERN))
 		return true;
 	/* What is cancelled in time is a matter of time, and so no two runs are the same. */
 	if (!ledger_open(&s->ledger, random_mix(o->seed + (o->cancel ? clock_ns() : 0)),
@@ -82,9 +84,14 @@ static bool open_disk(struct loopback *s)
 	if (!disk_open(&s->disk, o))
 		return false;
 	o->unit = s->disk.unit;
-	if (o->job == JOB_REPLAY || o->bs % o->unit == 0)
+	if (o->job != JOB_REPLAY && o->bs % o->unit) {
+		complain("--bs %u: with --direct the disk has units of %u bytes", o->bs, o->unit);
+		return false;
+	}
+	if (options_request_bytes(o) >= o->unit)
 		return true;
-	complain("--bs %u: with --direct the disk has units of %u bytes", o->bs, o->unit);
+	complain("--max-sectors, --max-segments: with --direct the disk has units of %u bytes",
+		 o->unit);
 	return false;
 }
 

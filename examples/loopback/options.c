@@ -1,20 +1,18 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Two steps: each option alone is read and checked, then all of them together. An option that
- * would have no effect is refused rather than ignored.
+ * Two steps: each option alone is read and checked, then all of them together (option_check.c).
  */
 #include "options.h"
 
-#include <errno.h>
 #include <getopt.h>
 #include <inttypes.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
 #include <vqblk/vqblk.h>
 
+#include "option.h"
 #include "random.h"
 #include "say.h"
 
@@ -37,6 +35,10 @@ static const char help[] =
 	"  --seed N            the same I/Os each time (a new seed each time)\n"
 	"  --verify            stamp each block with place and version, check whatever is read, and\n"
 	"                      in the end read back what was written; also of --read_iolog\n"
+	"  --zeroes RATE       as of --inject: that share of what would be writes is writes of zeroes,\n"
+	"                      which have no data,\n"
+	"  --discard RATE      and that one is discards, after which a block may have what it had, or\n"
+	"                      zeroes\n"
 	"\n"
 	"The disk:\n"
 	"  --image IMG         a file that exists; its whole 512-byte sectors are the disk\n"
@@ -68,6 +70,10 @@ static const char help[] =
 	"                      for the rest it is too late, and it completes as ever\n"
 	"  --reset RATE        after that share of all I/Os their queue is reset at both ends, in the\n"
 	"                      middle of whatever is going on, and what is not over is sent again\n"
+	"  --fua RATE          that share of all writes, and of zeroes, is durable when it is done: a\n"
+	"                      flush follows each\n"
+	"  --max-sectors N     no request is longer than N sectors of 512 bytes; what is, is cut\n"
+	"  --max-segments N    no request has more than N segments of data, each of at most 4096 bytes\n"
 	"\n"
 	"The queues:\n"
 	"  --queues N          each with a thread at the guest's end and one at the host's (1)\n"
@@ -83,40 +89,6 @@ static const char help[] =
 	"SIZE takes k, m and g. Exit status 0: nothing failed, but by --inject, nothing differed, and\n"
 	"every I/O came back once.\n";
 
-/* One number per option, so that each is read by a case of its own. */
-enum option_id {
-	OPT_COPY = 1,
-	OPT_RW,
-	OPT_IOLOG,
-	OPT_BS,
-	OPT_REQUESTS,
-	OPT_RUNTIME,
-	OPT_SEED,
-	OPT_VERIFY,
-	OPT_IMAGE,
-	OPT_BACKEND,
-	OPT_SIZE,
-	OPT_READONLY,
-	OPT_DIRECT,
-	OPT_HOST_MERGE,
-	OPT_PLUG,
-	OPT_INJECT,
-	OPT_PATH,
-	OPT_GUEST_MERGE,
-	OPT_JOBS,
-	OPT_CANCEL,
-	OPT_RESET,
-	OPT_QUEUES,
-	OPT_IODEPTH,
-	OPT_RING,
-	OPT_INDIRECT,
-	OPT_EVENT_IDX,
-	OPT_POLL,
-	OPT_JSON,
-	OPT_HELP,
-	OPT_VERSION,
-};
-
 static const struct option table[] = {
 	{ "copy", required_argument, NULL, OPT_COPY },
 	{ "rw", required_argument, NULL, OPT_RW },
@@ -126,6 +98,9 @@ static const struct option table[] = {
 	{ "runtime", required_argument, NULL, OPT_RUNTIME },
 	{ "seed", required_argument, NULL, OPT_SEED },
 	{ "verify", no_argument, NULL, OPT_VERIFY },
+	{ "fua", required_argument, NULL, OPT_FUA },
+	{ "zeroes", required_argument, NULL, OPT_ZEROES },
+	{ "discard", required_argument, NULL, OPT_DISCARD },
 	{ "image", required_argument, NULL, OPT_IMAGE },
 	{ "backend", required_argument, NULL, OPT_BACKEND },
 	{ "size", required_argument, NULL, OPT_SIZE },
@@ -139,6 +114,8 @@ static const struct option table[] = {
 	{ "jobs", required_argument, NULL, OPT_JOBS },
 	{ "cancel", required_argument, NULL, OPT_CANCEL },
 	{ "reset", required_argument, NULL, OPT_RESET },
+	{ "max-sectors", required_argument, NULL, OPT_MAX_SECTORS },
+	{ "max-segments", required_argument, NULL, OPT_MAX_SEGMENTS },
 	{ "queues", required_argument, NULL, OPT_QUEUES },
 	{ "iodepth", required_argument, NULL, OPT_IODEPTH },
 	{ "ring", required_argument, NULL, OPT_RING },
@@ -165,54 +142,6 @@ bool pattern_writes(enum pattern pattern)
 	return pattern != PATTERN_READ && pattern != PATTERN_RANDREAD;
 }
 
-static bool parse_number(const char *text, uint64_t *value, const char **end)
-{
-	char *stop;
-
-	if (text[0] < '0' || text[0] > '9')
-		return false;
-	errno = 0;
-	*value = strtoull(text, &stop, 10);
-	*end = stop;
-	return !errno;
-}
-
-bool parse_size(const char *text, uint64_t *bytes)
-{
-	static const char units[] = "kmg";
-	const char *end, *unit;
-	uint32_t shift = 0;
-
-	if (!parse_number(text, bytes, &end))
-		return false;
-	if (*end) {
-		unit = strchr(units, *end | 0x20);
-		if (!unit || end[1])
-			return false;
-		shift = 10 * (uint32_t)(unit - units + 1);
-	}
-	if (*bytes > UINT64_MAX >> shift)
-		return false;
-	*bytes <<= shift;
-	return true;
-}
-
-bool parse_seconds(const char *text, uint64_t *ns)
-{
-	char *end;
-	double seconds;
-
-	if ((text[0] < '0' || text[0] > '9') && text[0] != '.')
-		return false;
-	seconds = strtod(text, &end);
-	if (end == text || (*end && strcmp(end, "s") != 0) || !(seconds < 1e9))
-		return false;
-	*ns = (uint64_t)(seconds * 1e9);
-	return *ns > 0;
-}
-
-/* For the readers of one option each: all answer false after a complaint. */
-
 const char *indirect_name(uint32_t indirect)
 {
 	return policies[indirect];
@@ -228,69 +157,13 @@ const char *disk_name(enum disk_kind kind)
 	return disks[kind];
 }
 
-static bool read_word(const char *name, const char *text, const char *const words[],
-		      uint32_t *value)
-{
-	char list[80] = "";
-	size_t used = 0;
-	uint32_t i;
-
-	for (i = 0; words[i]; i++) {
-		if (!strcmp(text, words[i])) {
-			*value = i;
-			return true;
-		}
-		used += (size_t)snprintf(list + used, sizeof(list) - used, "%s%s", i ? ", " : "",
-					 words[i]);
-	}
-	complain("--%s %s: not one of %s", name, text, list);
-	return false;
-}
-
-static bool read_count(const char *name, const char *text, uint64_t most, uint64_t *value)
-{
-	const char *end;
-
-	if (parse_number(text, value, &end) && !*end && *value >= 1 && *value <= most)
-		return true;
-	complain("--%s %s: not a number from 1 to %" PRIu64, name, text, most);
-	return false;
-}
-
-static bool read_count32(const char *name, const char *text, uint32_t most, uint32_t *value)
-{
-	uint64_t wide;
-
-	if (!read_count(name, text, most, &wide))
-		return false;
-	*value = (uint32_t)wide;
-	return true;
-}
-
-static bool read_seed(const char *text, uint64_t *seed)
-{
-	const char *end;
-
-	if (parse_number(text, seed, &end) && !*end && *seed <= INT64_MAX)
-		return true;
-	complain("--seed %s: not a number below 2^63", text);
-	return false;
-}
-
-static bool read_sectors(const char *name, const char *text, uint64_t most, uint64_t *bytes)
-{
-	if (parse_size(text, bytes) && *bytes && *bytes % VQB_SECTOR_BYTES == 0 && *bytes <= most)
-		return true;
-	complain("--%s %s: not a size in whole sectors of 512 bytes up to %" PRIu64, name, text,
-		 most);
-	return false;
-}
+/* For the readers of one option each: all answer false after a complaint. */
 
 static bool read_bs(const char *text, uint32_t *bs)
 {
 	uint64_t bytes;
 
-	if (!read_sectors("bs", text, BS_MAX, &bytes))
+	if (!option_sectors("bs", text, BS_MAX, &bytes))
 		return false;
 	*bs = (uint32_t)bytes;
 	return true;
@@ -298,7 +171,7 @@ static bool read_bs(const char *text, uint32_t *bs)
 
 static bool read_ring(const char *text, uint32_t *ring)
 {
-	if (!read_count32("ring", text, VQB_RING_MAX, ring))
+	if (!option_count32("ring", text, VQB_RING_MAX, ring))
 		return false;
 	if (!(*ring & (*ring - 1)))
 		return true;
@@ -320,21 +193,11 @@ static bool read_job(struct options *o, enum job_kind job, const char *argument)
 	return true;
 }
 
-static bool read_switch(const char *name, const char *text, const char *const words[], bool *value)
-{
-	uint32_t word;
-
-	if (!read_word(name, text, words, &word))
-		return false;
-	*value = word == 1;
-	return true;
-}
-
 static bool read_pattern(struct options *o, const char *text)
 {
 	uint32_t word;
 
-	if (!read_job(o, JOB_PATTERN, text) || !read_word("rw", text, patterns, &word))
+	if (!read_job(o, JOB_PATTERN, text) || !option_word("rw", text, patterns, &word))
 		return false;
 	o->pattern = (enum pattern)word;
 	return true;
@@ -344,7 +207,7 @@ static bool read_backend(struct options *o, const char *text)
 {
 	uint32_t word;
 
-	if (!read_word("backend", text, disks, &word))
+	if (!option_word("backend", text, disks, &word))
 		return false;
 	o->disk = (enum disk_kind)word;
 	return true;
@@ -354,24 +217,9 @@ static bool read_path(const char *text, enum loopback_path *path)
 {
 	uint32_t word;
 
-	if (!read_word("path", text, paths, &word))
+	if (!option_word("path", text, paths, &word))
 		return false;
 	*path = (enum loopback_path)word;
-	return true;
-}
-
-static bool read_rate(const char *name, const char *text, uint32_t *millionths)
-{
-	double rate = -1;
-	char *end = NULL;
-
-	if ((text[0] >= '0' && text[0] <= '9') || text[0] == '.')
-		rate = strtod(text, &end);
-	if (!end || *end || !(rate == 0 || (rate >= 1e-6 && rate <= 1))) {
-		complain("--%s %s: not 0, nor a share of 0.000001 to 1", name, text);
-		return false;
-	}
-	*millionths = (uint32_t)(rate * 1e6 + 0.5);
 	return true;
 }
 
@@ -385,7 +233,7 @@ static bool read_disk_option(struct options *o, int id, const char *text)
 	case OPT_BACKEND:
 		return read_backend(o, text);
 	case OPT_SIZE:
-		return read_sectors("size", text, INT64_MAX, &o->size);
+		return option_sectors("size", text, INT64_MAX, &o->size);
 	case OPT_READONLY:
 		o->readonly = true;
 		return true;
@@ -393,11 +241,11 @@ static bool read_disk_option(struct options *o, int id, const char *text)
 		o->direct = true;
 		return true;
 	case OPT_HOST_MERGE:
-		return read_switch("host-merge", text, switches, &o->host_merge);
+		return option_switch("host-merge", text, switches, &o->host_merge);
 	case OPT_PLUG:
-		return read_switch("plug", text, switches, &o->plug);
+		return option_switch("plug", text, switches, &o->plug);
 	case OPT_INJECT:
-		return read_rate("inject", text, &o->inject);
+		return option_rate("inject", text, &o->inject);
 	default:
 		return false;
 	}
@@ -410,15 +258,21 @@ static bool read_guest_option(struct options *o, int id, const char *text)
 	case OPT_PATH:
 		return read_path(text, &o->path);
 	case OPT_GUEST_MERGE:
-		return read_switch("guest-merge", text, switches, &o->guest_merge);
+		return option_switch("guest-merge", text, switches, &o->guest_merge);
 	case OPT_JOBS:
-		return read_count32("jobs", text, JOBS_MAX, &o->jobs);
+		return option_count32("jobs", text, JOBS_MAX, &o->jobs);
 	case OPT_IODEPTH:
-		return read_count32("iodepth", text, VQB_RING_MAX, &o->iodepth);
+		return option_count32("iodepth", text, VQB_RING_MAX, &o->iodepth);
 	case OPT_CANCEL:
-		return read_rate("cancel", text, &o->cancel);
+		return option_rate("cancel", text, &o->cancel);
 	case OPT_RESET:
-		return read_rate("reset", text, &o->reset);
+		return option_rate("reset", text, &o->reset);
+	case OPT_FUA:
+		return option_rate("fua", text, &o->fua);
+	case OPT_MAX_SECTORS:
+		return option_count32("max-sectors", text, VQB_MAX_SECTORS, &o->max_sectors);
+	case OPT_MAX_SEGMENTS:
+		return option_count32("max-segments", text, VQB_RING_MAX - 2, &o->max_segments);
 	default:
 		return read_disk_option(o, id, text);
 	}
@@ -437,22 +291,26 @@ static bool read_option(struct options *o, int id, const char *text)
 	case OPT_BS:
 		return read_bs(text, &o->bs);
 	case OPT_REQUESTS:
-		return read_count("requests", text, UINT64_MAX / 2, &o->requests);
+		return option_count("requests", text, UINT64_MAX / 2, &o->requests);
 	case OPT_RUNTIME:
 		if (parse_seconds(text, &o->runtime_ns))
 			return true;
 		complain("--runtime %s: not a number of seconds above 0", text);
 		return false;
 	case OPT_SEED:
-		return read_seed(text, &o->seed);
+		return option_seed(text, &o->seed);
+	case OPT_ZEROES:
+		return option_rate("zeroes", text, &o->zeroes);
+	case OPT_DISCARD:
+		return option_rate("discard", text, &o->discard);
 	case OPT_QUEUES:
-		return read_count32("queues", text, 256, &o->queues);
+		return option_count32("queues", text, 256, &o->queues);
 	case OPT_RING:
 		return read_ring(text, &o->ring);
 	case OPT_INDIRECT:
-		return read_word("indirect", text, policies, &o->indirect);
+		return option_word("indirect", text, policies, &o->indirect);
 	case OPT_EVENT_IDX:
-		return read_switch("event-idx", text, switches, &o->event_idx);
+		return option_switch("event-idx", text, switches, &o->event_idx);
 	case OPT_VERIFY:
 		o->verify = true;
 		return true;
@@ -478,97 +336,6 @@ static void complain_of_option(int id, const char *text)
 		complain("%s: no such option, or it takes no value (see --help)", text);
 }
 
-/* Options that mean something for some jobs only; `given` has a bit for each that was there. */
-static bool check_job(const struct options *o, uint32_t given)
-{
-	static const struct {
-		const char *name;
-		enum option_id id;
-		uint32_t jobs;
-	} rule[] = {
-		{ "bs", OPT_BS, 1u << JOB_COPY | 1u << JOB_PATTERN },
-		{ "requests", OPT_REQUESTS, 1u << JOB_PATTERN },
-		{ "runtime", OPT_RUNTIME, 1u << JOB_PATTERN },
-		{ "size", OPT_SIZE, 1u << JOB_PATTERN | 1u << JOB_REPLAY },
-	};
-	static const char *const jobs[] = { "", "--copy", "--rw", "--read_iolog" };
-	uint32_t i;
-
-	if (o->job == JOB_NONE) {
-		complain("what is to be done? --copy, --rw or --read_iolog (see --help)");
-		return false;
-	}
-	for (i = 0; i < sizeof(rule) / sizeof(rule[0]); i++) {
-		if (given & 1u << rule[i].id && !(rule[i].jobs & 1u << o->job)) {
-			complain("--%s means nothing to %s", rule[i].name, jobs[o->job]);
-			return false;
-		}
-	}
-	return true;
-}
-
-static const char *wrong_disk(const struct options *o)
-{
-	if (o->job == JOB_COPY && !o->image)
-		return "--copy needs --image";
-	if (disk_is_image(o->disk) && !o->image)
-		return "--backend file, uring or threads needs --image";
-	if (!disk_is_image(o->disk) && o->image)
-		return "--image goes with --backend file, uring or threads only";
-	if (o->direct && o->disk != DISK_URING)
-		return "--direct goes with --backend uring only";
-	if (o->disk == DISK_NULL && o->verify)
-		return "--verify needs a disk that keeps what is written, and --backend null does not";
-	if (o->readonly &&
-	    (o->job == JOB_COPY || (o->job == JOB_PATTERN && pattern_writes(o->pattern))))
-		return "the job writes, and the disk is to be read-only";
-	return NULL;
-}
-
-/* What the guest does where it was not said, and what it can't do. */
-static bool check_guest(struct options *o, uint32_t given)
-{
-	if (!(given & 1u << OPT_JOBS))
-		o->jobs = o->queues;
-	if (o->jobs < o->queues) {
-		complain("--jobs %" PRIu32 ": fewer than the %" PRIu32
-			 " queues, and each has at least one",
-			 o->jobs, o->queues);
-		return false;
-	}
-	if (o->path != PATH_BIO)
-		return true;
-	if (given & 1u << OPT_GUEST_MERGE && o->guest_merge) {
-		complain("--guest-merge on: with --path bio nothing is ever merged");
-		return false;
-	}
-	o->guest_merge = false;
-	return true;
-}
-
-static bool check_together(struct options *o, uint32_t given)
-{
-	const char *wrong;
-
-	if (!check_job(o, given) || !check_guest(o, given))
-		return false;
-	if (!(given & 1u << OPT_BACKEND))
-		o->disk = o->image ? DISK_FILE : DISK_MEMORY;
-	wrong = wrong_disk(o);
-	if (wrong) {
-		complain("%s", wrong);
-		return false;
-	}
-	if (!vqb_blk_ring_segments(o->ring)) {
-		complain(
-			"--ring %" PRIu32
-			": a block request has 3 descriptors, and none may be longer than the ring",
-			o->ring);
-		return false;
-	}
-	return true;
-}
-
 /* Short enough to be typed again. */
 static uint64_t new_seed(void)
 {
@@ -582,7 +349,8 @@ static uint64_t new_seed(void)
 
 enum options_answer options_parse(struct options *options, int argc, char **argv)
 {
-	uint32_t given = 0, version;
+	uint64_t given = 0;
+	uint32_t version;
 	int id;
 
 	*options = (struct options){ .bs = 4096,
@@ -615,11 +383,11 @@ enum options_answer options_parse(struct options *options, int argc, char **argv
 		}
 		if (!read_option(options, id, optarg))
 			return OPTIONS_REFUSED;
-		given |= 1u << id;
+		given |= OPTION_BIT(id);
 	}
 	if (optind < argc) {
 		complain("%s: no option (see --help)", argv[optind]);
 		return OPTIONS_REFUSED;
 	}
-	return check_together(options, given) ? OPTIONS_GO : OPTIONS_REFUSED;
+	return option_check(options, given) ? OPTIONS_GO : OPTIONS_REFUSED;
 }

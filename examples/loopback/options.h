@@ -23,6 +23,9 @@ static inline bool disk_is_image(enum disk_kind kind)
 #define BS_MAX (1u << 30)
 #define JOBS_MAX 1024u
 
+/* With --max-segments: a guest whose memory comes in pages. */
+#define SEGMENT_BYTES 4096u
+
 /* --indirect */
 enum loopback_indirect {
 	INDIRECT_NEVER,
@@ -56,14 +59,16 @@ struct options {
 
 	enum loopback_path path;
 	bool guest_merge;
-	uint32_t jobs;          /* threads that submit; at least as many as queues */
-	uint32_t cancel, reset; /* shares of all I/Os, in a million */
+	uint32_t jobs;                      /* threads that submit; at least as many as queues */
+	uint32_t cancel, reset;             /* shares of all I/Os, in a million */
+	uint32_t max_sectors, max_segments; /* of a request; 0: what the device allows */
 
 	uint32_t bs, iodepth;
 	uint64_t requests;   /* in all; 0: one pass, or by time */
 	uint64_t runtime_ns; /* 0: no limit */
 	uint64_t seed;
 	bool verify;
+	uint32_t fua, zeroes, discard; /* shares of all writes, in a million */
 
 	uint32_t queues, ring;
 	uint32_t indirect; /* enum loopback_indirect */
@@ -84,6 +89,18 @@ enum options_answer options_parse(struct options *options, int argc, char **argv
 static inline uint32_t options_jobs_of(const struct options *options, uint32_t queue)
 {
 	return options->jobs / options->queues + (queue < options->jobs % options->queues);
+}
+
+/* Bytes of the longest request that the options allow. */
+static inline uint64_t options_request_bytes(const struct options *options)
+{
+	uint64_t by_sectors =
+		options->max_sectors ? options->max_sectors * UINT64_C(512) : UINT64_MAX;
+	uint64_t by_segments = options->max_segments
+				       ? options->max_segments * (uint64_t)SEGMENT_BYTES
+				       : UINT64_MAX;
+
+	return by_sectors < by_segments ? by_sectors : by_segments;
 }
 
 /* Does the pattern write? */

@@ -13,6 +13,19 @@
 #include "say.h"
 #include "slot.h"
 
+/*
+ * Was it to fail, by a fault that was injected into its data, or into a flush behind it? Of flushes
+ * the last one failed it, if anything did.
+ */
+static bool is_lost(struct owner *o, const struct slot *slot, int32_t status)
+{
+	struct layers *l = &o->queue->layers;
+	bool flushes = slot->io.op == IO_FLUSH || slot->bio.flags & VQB_BIO_FUA;
+
+	return layers_lost(l, &slot->io, slot->buffer) ||
+	       (status && flushes && layers_lost_flush(l));
+}
+
 static void hand_back(struct owner *o, struct slot *slot, int32_t status)
 {
 	if (!slot->inside) {
@@ -22,6 +35,7 @@ static void hand_back(struct owner *o, struct slot *slot, int32_t status)
 	}
 	slot->inside = false;
 	slot->sent.status = status;
+	slot->lost = is_lost(o, slot, status);
 	slot->guest->told = true;
 	notes_put(&slot->guest->back, &slot->sent);
 }
@@ -102,7 +116,7 @@ static void publish(struct owner *o)
 
 /*
  * What the driver had, in the order in which it was submitted. What must be done is all that is not
- * over; that it is done twice, perhaps, harms no read, write or flush.
+ * over; that it is done twice, perhaps, harms nothing that there is here.
  */
 static void submit_again(struct owner *o, struct vqb_bio *list)
 {
@@ -120,6 +134,7 @@ static void submit_again(struct owner *o, struct vqb_bio *list)
 			hand_back(o, slot_of(bio), bio->status);
 			continue;
 		}
+		layers_lost(&o->queue->layers, &slot_of(bio)->io, slot_of(bio)->buffer);
 		*tail = bio;
 		tail = &bio->next;
 	}
@@ -160,6 +175,7 @@ static void recover(struct owner *o)
 	sem_wait(&q->stopped);
 	if (!atomic_load(&o->run->failed))
 		list = reset_driver(o);
+	layers_owed(&q->layers); /* what was to fail for those begins again */
 	sem_post(&q->restart);
 	if (atomic_load(&o->run->failed))
 		return;

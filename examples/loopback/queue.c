@@ -15,6 +15,9 @@
  */
 enum { MERGED_SEGMENTS = 126, OTHER_SEGMENTS = 2 };
 
+/* Few enough for the smallest ring, with room for four pieces per entry. */
+enum { RANGES = 8 };
+
 enum { MEM_DRIVER, MEM_BLK, MEM_DEVICE, MEM_BACKEND, MEM_COALESCER, MEM_SERVED };
 
 /* Bytes of one queue in guest memory. */
@@ -31,9 +34,22 @@ static uint32_t data_segments(const struct options *o)
 {
 	uint32_t most = vqb_blk_ring_segments(o->ring);
 
+	if (o->max_segments)
+		return o->max_segments;
 	if (!o->guest_merge)
 		return 1;
 	return most < MERGED_SEGMENTS ? most : MERGED_SEGMENTS;
+}
+
+/*
+ * Ranges that share a request which has no data. Where the length of requests is limited that goes
+ * for all of its ranges together, so there is one.
+ */
+static uint32_t data_ranges(const struct options *o)
+{
+	if (!o->zeroes && !o->discard)
+		return 0;
+	return o->max_sectors ? 1 : RANGES;
 }
 
 static size_t tables_bytes(const struct options *o)
@@ -44,7 +60,7 @@ static size_t tables_bytes(const struct options *o)
 static uint64_t low_bytes(const struct options *o)
 {
 	return memory_cost(ring_layout(o->ring).bytes) + memory_cost(tables_bytes(o)) +
-	       memory_cost(VQB_BLK_AREA_BYTES(o->ring, 0));
+	       memory_cost(VQB_BLK_AREA_BYTES(o->ring, data_ranges(o)));
 }
 
 /* Of data buffers. */
@@ -67,23 +83,43 @@ static void *keep(struct queue *q, uint32_t which, size_t bytes)
 	return q->mem[which];
 }
 
+/* What is asked for and the disk has not. */
+static bool has_all(const struct machine *m)
+{
+	const struct options *o = m->options;
+
+	if (o->zeroes && !(m->features & VQB_FEATURE(VQB_BLK_F_WRITE_ZEROES))) {
+		complain("--zeroes: this disk can't write zeroes by itself");
+		return false;
+	}
+	if (o->discard && !(m->features & VQB_FEATURE(VQB_BLK_F_DISCARD))) {
+		complain("--discard: this disk has no discards");
+		return false;
+	}
+	return true;
+}
+
 /* The disk as the guest will see it, and what guest and host agree upon. */
 static bool negotiate(struct machine *m)
 {
 	const struct options *o = m->options;
 	struct vqb_blk_limits limits = { .struct_size = sizeof(limits),
+					 .discard_ranges = RANGES,
+					 .zeroes_ranges = RANGES,
 					 .block_size = o->unit > VQB_SECTOR_BYTES ? o->unit : 0,
 					 .capacity = m->disk->bytes / VQB_SECTOR_BYTES,
 					 .segments = vqb_blk_ring_segments(o->ring),
 					 .queues = o->queues };
 	struct vqb_blk_device_config config = { .struct_size = sizeof(config),
 						.limits = &limits,
-						.serial = PROGRAM };
+						.serial = PROGRAM,
+						.backend = &m->queue->layers.top->caps };
 	_Alignas(8) unsigned char space[VQB_BLK_CONFIG_BYTES];
 	uint64_t offer, wanted = VQB_RING_DEFAULTS | VQB_BLK_DRIVER_FEATURES;
 
 	/* The host offers. */
 	config.features = VQB_RING_DEFAULTS | VQB_BLK_DEVICE_FEATURES;
+	config.features &= ~VQB_FEATURE(VQB_BLK_F_SECURE_ERASE) & ~VQB_FEATURE(VQB_BLK_F_LIFETIME);
 	if (o->readonly)
 		config.features |= VQB_FEATURE(VQB_BLK_F_RO);
 	if (!o->event_idx)
@@ -99,7 +135,8 @@ static bool negotiate(struct machine *m)
 	vqb_blk_device_read_config(m->device, 0, space, sizeof(space));
 	return good(vqb_blk_device_accept(m->device, m->features), "features") &&
 	       good(vqb_blk_limits_read(space, sizeof(space), m->features, o->ring, &m->limits),
-		    "configuration space");
+		    "configuration space") &&
+	       has_all(m);
 }
 
 static uint32_t policy_kind(uint32_t indirect)
@@ -113,6 +150,26 @@ static uint32_t policy_kind(uint32_t indirect)
 	};
 
 	return kind[indirect];
+}
+
+/* What requests are to be like, as far as the disk allows. */
+static bool set_mapping(const struct machine *m, struct vqb_limits *mapping)
+{
+	const struct options *o = m->options;
+
+	if (!good(vqb_limits_of_blk(&m->limits, m->features, o->ring, mapping), "limits"))
+		return false;
+	mapping->max_segments = data_segments(o);
+	if (o->max_segments)
+		mapping->max_segment_bytes = SEGMENT_BYTES;
+	if (!o->max_sectors)
+		return true;
+	mapping->max_sectors = o->max_sectors;
+	if (mapping->discard.max_sectors > o->max_sectors)
+		mapping->discard.max_sectors = o->max_sectors;
+	if (mapping->zeroes.max_sectors > o->max_sectors)
+		mapping->zeroes.max_sectors = o->max_sectors;
+	return true;
 }
 
 /* The block driver on the driver's end of the ring. */
@@ -131,13 +188,13 @@ static bool open_blk(struct machine *m, struct queue *q)
 					     .features = m->features,
 					     .limits = &m->limits,
 					     .mapping = &mapping,
+					     .ranges = data_ranges(o),
 					     .path = path[o->path] };
 	size_t bytes;
 
-	if (!good(vqb_limits_of_blk(&m->limits, m->features, o->ring, &mapping), "limits"))
+	if (!set_mapping(m, &mapping))
 		return false;
-	mapping.max_segments = data_segments(o);
-	blk.area = memory_take(&m->memory, REGION_LOW, VQB_BLK_AREA_BYTES(o->ring, 0));
+	blk.area = memory_take(&m->memory, REGION_LOW, VQB_BLK_AREA_BYTES(o->ring, blk.ranges));
 	bytes = vqb_blk_driver_size(&blk);
 	return good(vqb_blk_driver_init(keep(q, MEM_BLK, bytes), bytes, &blk, &q->blk),
 		    "block driver");
@@ -220,21 +277,24 @@ static bool open_host(struct machine *m, struct queue *q, const struct vqb_dma *
 		    "block queue");
 }
 
-static bool open_queue(struct machine *m, struct queue *q)
+/* What the queue will store to, which is there before anything is agreed upon. */
+static bool open_store(struct machine *m, struct queue *q)
 {
-	struct vqb_dma ring =
-		memory_take(&m->memory, REGION_LOW, ring_layout(m->options->ring).bytes);
-
 	if (vqb_notify_open(&q->kick) || vqb_notify_open(&q->interrupt)) {
 		complain("eventfd: %s", strerror(errno));
 		return false;
 	}
-	if (!disk_backend_open(m->disk, &q->kick, &q->mem[MEM_BACKEND], &q->backend) ||
-	    !layers_open(&q->layers, m->options, (uint32_t)(q - m->queue), q->backend))
-		return false;
-	q->layers.data = &q->data;
-	q->layers.buffer = m->buffer;
-	return open_guest(m, q, &ring) && open_host(m, q, &ring);
+	return disk_backend_open(m->disk, &q->kick, &q->mem[MEM_BACKEND], &q->backend) &&
+	       layers_open(&q->layers, m->options, (uint32_t)(q - m->queue), q->backend);
+}
+
+static bool open_ends(struct machine *m, struct queue *q)
+{
+	struct vqb_dma ring =
+		memory_take(&m->memory, REGION_LOW, ring_layout(m->options->ring).bytes);
+
+	return open_guest(m, q, &ring) && layers_watch(&q->layers, &q->data, m->buffer) &&
+	       open_host(m, q, &ring);
 }
 
 /* What can't fail, so that it can be closed whatever does. */
@@ -257,7 +317,12 @@ static bool open_queues(struct machine *m)
 	for (i = 0; i < m->options->queues; i++)
 		open_signals(&m->queue[i]);
 	for (i = 0; i < m->options->queues; i++)
-		if (!open_queue(m, &m->queue[i]))
+		if (!open_store(m, &m->queue[i]))
+			return false;
+	if (!negotiate(m))
+		return false;
+	for (i = 0; i < m->options->queues; i++)
+		if (!open_ends(m, &m->queue[i]))
 			return false;
 	return true;
 }
@@ -277,7 +342,7 @@ bool machine_open(struct machine *machine, const struct options *options, const 
 	machine->constant = memory_take(&machine->memory, REGION_HIGH, buffer);
 	for (i = 0; i < buffer / sizeof(uint64_t); i++)
 		((uint64_t *)machine->constant.host)[i] = random_next(&stream);
-	if (negotiate(machine) && open_queues(machine))
+	if (open_queues(machine))
 		return true;
 	machine_close(machine);
 	return false;

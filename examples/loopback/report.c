@@ -107,6 +107,15 @@ static void print_guest(const struct report *r)
 		printf("  %-17s %" PRIu64 ", with %" PRIu64 " I/Os undecided, and %" PRIu64
 		       " not yet sent\n",
 		       "resets", f->resets, f->undecided, f->unsent);
+	if (o->max_sectors || o->max_segments)
+		printf("  %-17s %" PRIu64 " requests with a part of an I/O\n", "cut",
+		       f->guest.parts);
+	if (o->fua)
+		printf("  %-17s %" PRIu64 " durable, with %" PRIu64 " flushes\n", "writes",
+		       f->tally.fua, f->guest.flushes);
+	if (o->zeroes || o->discard)
+		printf("  %-17s %" PRIu64 " of zeroes, %" PRIu64 " discarded\n", "ranges",
+		       f->tally.zeroes, f->tally.discards);
 	printf("  %-17s %" PRIu64 " (%" PRIu64 " suppressed)\n", "kicks", f->kicks,
 	       f->kicks_suppressed);
 	printf("  %-17s %" PRIu64 " (%" PRIu64 " suppressed)\n", "interrupts", f->interrupts,
@@ -173,6 +182,11 @@ static void set_counts(json_t *object, const struct report *r)
 		{ "guest_merges", f->guest.merged },
 		{ "guest_retried", f->guest.retried },
 		{ "guest_full", f->guest.full },
+		{ "guest_parts", f->guest.parts },
+		{ "guest_flushes", f->guest.flushes },
+		{ "fua", f->tally.fua },
+		{ "zeroes", f->tally.zeroes },
+		{ "discards", f->tally.discards },
 		{ "cancelled", f->tally.cancelled },
 		{ "cancelled_late", f->tally.late },
 		{ "resets", f->resets },
@@ -192,6 +206,8 @@ static void set_counts(json_t *object, const struct report *r)
 		{ "queues", r->options->queues },
 		{ "jobs", r->options->jobs },
 		{ "ring", r->options->ring },
+		{ "max_sectors", r->options->max_sectors },
+		{ "max_segments", r->options->max_segments },
 	};
 	size_t i;
 
@@ -222,6 +238,9 @@ bool report_json(const struct report *r)
 	json_object_set_new(object, "inject", json_real((double)r->options->inject / 1e6));
 	json_object_set_new(object, "cancel", json_real((double)r->options->cancel / 1e6));
 	json_object_set_new(object, "reset", json_real((double)r->options->reset / 1e6));
+	json_object_set_new(object, "fua_rate", json_real((double)r->options->fua / 1e6));
+	json_object_set_new(object, "zeroes_rate", json_real((double)r->options->zeroes / 1e6));
+	json_object_set_new(object, "discard_rate", json_real((double)r->options->discard / 1e6));
 	json_object_set_new(object, "seconds", json_real((double)f->ns / 1e9));
 	json_object_set_new(object, "interrupted", json_boolean(f->interrupted));
 	good = !json_dumpf(object, stdout, JSON_COMPACT | JSON_REAL_PRECISION(9));

@@ -173,6 +173,9 @@ static void add_guest(struct figures *f, const struct run *run, const struct gue
 {
 	f->tally.bios += g->tally.bios;
 	f->tally.bytes += g->tally.bytes;
+	f->tally.fua += g->tally.fua;
+	f->tally.zeroes += g->tally.zeroes;
+	f->tally.discards += g->tally.discards;
 	f->tally.errors += g->tally.errors;
 	f->tally.cancelled += g->tally.cancelled;
 	f->tally.late += g->tally.late;
@@ -193,6 +196,8 @@ static void add_blk(struct vqb_requests_counters *sum, struct vqb_blk_driver *bl
 	sum->bios += counters.bios;
 	sum->requests += counters.requests;
 	sum->merged += counters.merged;
+	sum->parts += counters.parts;
+	sum->flushes += counters.flushes;
 	sum->full += counters.full;
 	sum->cancelled += counters.cancelled;
 	sum->retried += counters.retried;
@@ -240,6 +245,18 @@ static bool is_idle(const struct run *run, uint32_t i)
 	complain("queue %" PRIu32 ": %" PRIu32 " I/Os never came back", i,
 		 vqb_blk_outstanding(q->blk));
 	return false;
+}
+
+/* Each flush that an injected fault has failed fails an I/O, whose status says so. */
+static uint32_t flushes_unnoticed(const struct run *run, uint32_t i)
+{
+	uint32_t flushes = layers_owed(&run->machine->queue[i].layers);
+
+	if (flushes)
+		complain("queue %" PRIu32 ": %" PRIu32
+			 " flushes were to fail, by --inject, and no I/O did",
+			 i, flushes);
+	return flushes;
 }
 
 static bool open_threads(struct run *run)
@@ -309,6 +326,8 @@ bool run_job(struct machine *machine, struct job *job, uint64_t runtime_ns, bool
 		add_queue(figures, &run, i);
 		if (!figures->failed && !is_idle(&run, i))
 			figures->failed = true;
+		if (!figures->failed)
+			figures->tally.unearned += flushes_unnoticed(&run, i);
 	}
 	figures->interrupted = atomic_load(&interrupted) && !run.complete;
 	close_run(&run);

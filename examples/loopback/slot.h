@@ -32,6 +32,7 @@ struct slot {
 
 	/* The owner's. */
 	bool inside;    /* the block driver has it */
+	bool lost;      /* an injected fault has failed it */
 	bool undecided; /* a reset cut it off once, so some of it may have reached the disk */
 
 	struct note sent;   /* there, of the first bio of a list; back, of each: its status */

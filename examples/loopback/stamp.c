@@ -46,6 +46,16 @@ bool stamp_matches(const uint64_t word[SECTOR_WORDS], const struct stamp *stamp)
 	return !differs;
 }
 
+bool stamp_is_zero(const uint64_t word[SECTOR_WORDS])
+{
+	uint64_t any = 0;
+	uint32_t i;
+
+	for (i = 0; i < SECTOR_WORDS; i++)
+		any |= word[i];
+	return !any;
+}
+
 enum stamp_kind stamp_read(const uint64_t word[SECTOR_WORDS], struct stamp *stamp)
 {
 	stamp->run = word[RUN];

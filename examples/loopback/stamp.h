@@ -25,6 +25,9 @@ void stamp_fill(uint64_t word[SECTOR_WORDS], const struct stamp *stamp);
 /* Is it that sector, to the last byte? */
 bool stamp_matches(const uint64_t word[SECTOR_WORDS], const struct stamp *stamp);
 
+/* Not a stamp, but what is left where zeroes were written. */
+bool stamp_is_zero(const uint64_t word[SECTOR_WORDS]);
+
 enum stamp_kind {
 	STAMP_NONE,    /* not one of ours */
 	STAMP_WHOLE,   /* as somebody filled it: *stamp says who, where and when */

@@ -41,6 +41,9 @@ done
 for rate in 0.0000001 2 much; do
 	refused "--cancel $rate: not 0, nor a share" --rw write --image img --cancel $rate
 	refused "--reset $rate: not 0, nor a share" --rw write --image img --reset $rate
+	refused "--fua $rate: not 0, nor a share" --rw write --image img --fua $rate
+	refused "--zeroes $rate: not 0, nor a share" --rw write --image img --zeroes $rate
+	refused "--discard $rate: not 0, nor a share" --rw write --image img --discard $rate
 done
 refused "--path elevator: not one of bio, request, merge-when-full" --rw write --image img --path elevator
 refused "--guest-merge no: not one of off, on" --rw write --image img --guest-merge no
@@ -48,6 +51,16 @@ refused "--guest-merge on: with --path bio nothing is ever merged" --rw write --
 	--guest-merge on
 refused "--jobs 3: fewer than the 4 queues" --rw write --image img --queues 4 --jobs 3
 refused "--jobs 1025" --rw write --image img --jobs 1025
+refused "shares of writes, and there are none" --rw read --image img --fua 0.1
+refused "shares of writes, and there are none" --rw randread --image img --zeroes 0.1
+refused "more than all writes together" --rw write --image img --zeroes 0.7 --discard 0.4
+refused "--zeroes means nothing to --copy" --copy file --image img --zeroes 0.1
+refused "--discard means nothing to --read_iolog" --read_iolog file --image img --discard 0.1
+refused "--max-sectors 0: not a number from 1 to 8388607" --rw write --image img --max-sectors 0
+refused "--max-sectors 4k: not a number" --rw write --image img --max-sectors 4k
+refused "--max-segments none: not a number" --rw write --image img --max-segments none
+refused "--max-segments 9: in a ring of 8 a request has no more than 6" --rw write --image img \
+	--ring 8 --max-segments 9
 refused "--verify needs a disk" --rw write --backend null --verify
 refused "read-only" --rw write --image img --readonly
 refused "read-only" --rw randwrite --image img --readonly
@@ -101,7 +114,7 @@ passes --copy file --image other
 passes --help
 for option in copy rw bs iodepth size requests runtime seed verify read_iolog image backend queues \
 	ring indirect event-idx poll readonly direct host-merge plug inject path guest-merge jobs cancel \
-	reset json help version; do
+	reset fua zeroes discard max-sectors max-segments json help version; do
 	grep -qF -e "--$option" out || wrong "--$option is missing in --help"
 done
 passes --version

@@ -236,6 +236,145 @@ static void test_a_cancelled_write_to_a_fresh_sector(void **state)
 	assert_int_equal(read_sectors(3, 1).mismatches, 1);
 }
 
+/* Zeroes and discards have no data: what becomes of the disk is up to the test. */
+static void change_sectors(uint32_t op, uint64_t first, uint32_t n, enum io_fate fate)
+{
+	struct io io = io_at(op, first, n);
+	struct tally tally = { 0 };
+
+	assert_true(ledger_begin(&ledger, &io, NULL));
+	ledger_end(&ledger, &io, NULL, fate, &tally);
+	assert_int_equal(tally.verified_bytes + tally.mismatches, 0);
+}
+
+static void clear_sector(uint64_t at)
+{
+	memset(disk[at], 0, SECTOR_BYTES);
+}
+
+static void test_zeroes_read_back_as_zeroes_to_the_last_byte(void **state)
+{
+	(void)state;
+	write_sectors(3, 1);
+	change_sectors(IO_ZEROES, 3, 2, IO_DONE);
+	assert_int_equal(read_sectors(3, 1).mismatches, 1); /* still as it was written */
+	assert_int_equal(read_sectors(4, 1).mismatches, 1); /* still as it was found */
+	clear_sector(3);
+	clear_sector(4);
+	assert_int_equal(read_sectors(2, 4).mismatches, 0);
+	((char *)disk[4])[511] = 1;
+	assert_int_equal(read_sectors(4, 1).mismatches, 1);
+	clear_sector(5); /* nobody asked for that one */
+	assert_int_equal(read_sectors(5, 1).mismatches, 1);
+	write_sectors(3, 2);
+	assert_int_equal(read_sectors(3, 2).mismatches, 0);
+	clear_sector(3); /* the write after the zeroes was lost */
+	assert_int_equal(read_sectors(3, 1).mismatches, 1);
+}
+
+/* A stamp of the number that zeroes were given, as an earlier run may have left it. */
+static void test_zeroes_have_no_version(void **state)
+{
+	(void)state;
+	change_sectors(IO_ZEROES, 3, 1, IO_DONE);
+	stamp_fill(disk[3], &(struct stamp){ RUN, 3, 1 });
+	assert_int_equal(read_sectors(3, 1).mismatches, 1);
+}
+
+static void test_failed_zeroes_leave_what_was_there_or_zeroes(void **state)
+{
+	(void)state;
+	write_sectors(3, 3);
+	change_sectors(IO_ZEROES, 3, 2, IO_FAILED);
+	assert_int_equal(read_sectors(3, 3).mismatches, 0);
+	clear_sector(4); /* half of it arrived */
+	assert_int_equal(read_sectors(3, 3).mismatches, 0);
+	stamp_fill(disk[4], &(struct stamp){ RUN, 4, 0 });
+	assert_int_equal(read_sectors(4, 1).mismatches, 1);
+	write_sectors(4, 1);
+	clear_sector(4);
+	assert_int_equal(read_sectors(4, 1).mismatches, 1);
+}
+
+static void test_cancelled_zeroes_leave_what_was_there(void **state)
+{
+	(void)state;
+	write_sectors(3, 1);
+	change_sectors(IO_ZEROES, 3, 2, IO_NEVER);
+	assert_int_equal(read_sectors(3, 2).mismatches, 0);
+	clear_sector(4);
+	assert_int_equal(read_sectors(4, 1).mismatches, 1);
+	change_sectors(IO_DISCARD, 3, 1, IO_NEVER);
+	assert_int_equal(read_sectors(3, 1).mismatches, 0);
+	clear_sector(3);
+	assert_int_equal(read_sectors(3, 1).mismatches, 1);
+}
+
+static void test_a_failed_write_upon_zeroes(void **state)
+{
+	struct io io = io_at(IO_WRITE, 3, 1);
+	struct tally t = { 0 };
+
+	(void)state;
+	write_sectors(3, 1);
+	change_sectors(IO_ZEROES, 3, 1, IO_DONE);
+	assert_true(ledger_begin(&ledger, &io, sector));
+	ledger_end(&ledger, &io, sector, IO_FAILED, &t);
+	assert_int_equal(read_sectors(3, 1).mismatches, 1); /* what the zeroes replaced */
+	clear_sector(3);
+	assert_int_equal(read_sectors(3, 1).mismatches, 0);
+	memcpy(disk[3], sector[0], SECTOR_BYTES);
+	assert_int_equal(read_sectors(3, 1).mismatches, 0);
+}
+
+/* Sector by sector what was there or zeroes, whether it is said to have failed or not. */
+static void test_a_discard_leaves_what_was_there_or_zeroes(void **state)
+{
+	static const enum io_fate fates[] = { IO_DONE, IO_FAILED };
+	uint32_t i;
+
+	(void)state;
+	for (i = 0; i < 2; i++) {
+		write_sectors(3, 3);
+		change_sectors(IO_DISCARD, 3, 2, fates[i]);
+		assert_int_equal(read_sectors(3, 3).mismatches, 0);
+		clear_sector(4);
+		assert_int_equal(read_sectors(3, 3).mismatches, 0);
+		((char *)disk[4])[100] = 1; /* torn */
+		assert_int_equal(read_sectors(4, 1).mismatches, 1);
+		clear_sector(5);
+		assert_int_equal(read_sectors(5, 1).mismatches, 1);
+		write_sectors(3, 3);
+		assert_int_equal(read_sectors(3, 3).mismatches, 0);
+		clear_sector(3); /* known again, and lost */
+		assert_int_equal(read_sectors(3, 1).mismatches, 1);
+		write_sectors(3, 1);
+	}
+}
+
+static void test_zeroes_and_discards_are_alone(void **state)
+{
+	static const uint32_t ops[] = { IO_ZEROES, IO_DISCARD };
+	uint32_t i, op;
+
+	(void)state;
+	for (i = 0; i < 2; i++) {
+		struct io first = io_at(ops[i], 10, 4);
+		struct tally t = { 0 };
+
+		assert_true(ledger_begin(&ledger, &first, NULL));
+		for (op = IO_READ; op <= IO_DISCARD; op++) {
+			struct io other = io_at(op, 13, 2);
+
+			if (op != IO_FLUSH)
+				assert_false(ledger_begin(&ledger, &other, sector));
+		}
+		ledger_end(&ledger, &first, NULL, IO_NEVER, &t);
+		assert_true(ledger_wrote(&ledger, 10, 1));
+		assert_false(ledger_wrote(&ledger, 14, 1));
+	}
+}
+
 static void test_a_failed_read_is_not_checked(void **state)
 {
 	struct io io = io_at(IO_READ, 3, 2);
@@ -385,6 +524,13 @@ int main(void)
 		with_ledger(test_failed_writes_in_a_row_leave_any_of_them),
 		with_ledger(test_a_cancelled_write_leaves_what_was_there),
 		with_ledger(test_a_cancelled_write_to_a_fresh_sector),
+		with_ledger(test_zeroes_read_back_as_zeroes_to_the_last_byte),
+		with_ledger(test_zeroes_have_no_version),
+		with_ledger(test_failed_zeroes_leave_what_was_there_or_zeroes),
+		with_ledger(test_cancelled_zeroes_leave_what_was_there),
+		with_ledger(test_a_failed_write_upon_zeroes),
+		with_ledger(test_a_discard_leaves_what_was_there_or_zeroes),
+		with_ledger(test_zeroes_and_discards_are_alone),
 		with_ledger(test_a_failed_read_is_not_checked),
 		with_ledger(test_a_write_is_alone),
 		with_ledger(test_reads_are_together),

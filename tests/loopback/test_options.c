@@ -87,6 +87,9 @@ static void test_defaults(void **state)
 	assert_true(o.event_idx && o.plug);
 	assert_false(o.direct || o.host_merge);
 	assert_int_equal(o.inject + o.cancel + o.reset, 0);
+	assert_int_equal(o.fua + o.zeroes + o.discard, 0);
+	assert_int_equal(o.max_sectors + o.max_segments, 0);
+	assert_true(options_request_bytes(&o) == UINT64_MAX);
 	assert_int_equal(o.path, PATH_MERGE_WHEN_FULL);
 	assert_true(o.guest_merge);
 	assert_int_equal(o.jobs, 1);
@@ -160,6 +163,49 @@ static void test_the_guests_options(void **state)
 	assert_refused("--rw", "read", "--guest-merge", "1");
 	assert_refused("--rw", "read", "--cancel", "2");
 	assert_refused("--rw", "read", "--reset", "-1");
+}
+
+static void test_kinds_of_writes(void **state)
+{
+	(void)state;
+	assert_go("--rw", "randrw", "--fua", "0.5", "--zeroes", "0.25", "--discard", "0.75");
+	assert_int_equal(o.fua, 500000);
+	assert_int_equal(o.zeroes, 250000);
+	assert_int_equal(o.discard, 750000);
+	assert_go("--rw", "read", "--fua", "0", "--zeroes", "0", "--discard", "0");
+	assert_go("--copy", "file", "--image", "disk", "--fua", "1");
+	assert_go("--read_iolog", "log", "--fua", "1");
+	assert_refused("--rw", "read", "--fua", "0.1");
+	assert_refused("--rw", "randread", "--zeroes", "0.1");
+	assert_refused("--rw", "randread", "--discard", "0.1");
+	assert_refused("--read_iolog", "log", "--readonly", "--fua", "1");
+	assert_refused("--read_iolog", "log", "--zeroes", "0.1");
+	assert_refused("--copy", "file", "--image", "disk", "--discard", "0.1");
+	assert_refused("--rw", "write", "--zeroes", "0.6", "--discard", "0.5");
+	assert_refused("--rw", "write", "--fua", "1.1");
+	assert_refused("--rw", "write", "--zeroes", "x");
+	assert_refused("--rw", "write", "--discard", "-1");
+}
+
+static void test_limits_of_requests(void **state)
+{
+	(void)state;
+	assert_go("--rw", "read", "--max-sectors", "64");
+	assert_int_equal(o.max_sectors, 64);
+	assert_true(options_request_bytes(&o) == 32768);
+	assert_go("--rw", "read", "--max-sectors", "64", "--max-segments", "7");
+	assert_int_equal(o.max_segments, 7);
+	assert_true(options_request_bytes(&o) == 7 * 4096);
+	assert_go("--rw", "read", "--max-sectors", "8388607", "--max-segments", "254");
+	assert_true(options_request_bytes(&o) == 254 * 4096);
+	assert_refused("--rw", "read", "--max-segments", "255");
+	assert_go("--rw", "read", "--max-segments", "255", "--ring", "512");
+	assert_refused("--rw", "read", "--max-segments", "7", "--ring", "8");
+	assert_refused("--rw", "read", "--max-segments", "0");
+	assert_refused("--rw", "read", "--max-segments", "x");
+	assert_refused("--rw", "read", "--max-sectors", "0");
+	assert_refused("--rw", "read", "--max-sectors", "8388608");
+	assert_refused("--rw", "read", "--max-sectors", "4k");
 }
 
 static void test_threads_are_spread_over_queues(void **state)
@@ -270,6 +316,8 @@ int main(void)
 		cmocka_unit_test(test_defaults),
 		cmocka_unit_test(test_each_option),
 		cmocka_unit_test(test_the_guests_options),
+		cmocka_unit_test(test_kinds_of_writes),
+		cmocka_unit_test(test_limits_of_requests),
 		cmocka_unit_test(test_threads_are_spread_over_queues),
 		cmocka_unit_test(test_a_seed_of_its_own_for_each_run),
 		cmocka_unit_test(test_values_that_are_none),

@@ -140,6 +140,48 @@ static void test_sequential_is_in_order(void **state)
 	job->close(job);
 }
 
+/* How many I/Os there are of each kind. */
+static void count_ops(const struct options *o, uint32_t count[IO_DISCARD + 1])
+{
+	struct job *job = job_pattern(o, BLOCKS * 4096, NULL);
+	struct io io;
+	uint32_t q;
+
+	assert_non_null(job);
+	memset(count, 0, (IO_DISCARD + 1) * sizeof(*count));
+	for (q = 0; q < o->jobs; q++)
+		while (job->next(job, q, &io))
+			count[io.op]++;
+	job->close(job);
+}
+
+static void test_zeroes_and_discards_are_shares_of_writes(void **state)
+{
+	struct options o = options_for(PATTERN_RANDWRITE, 3);
+	uint32_t n[IO_DISCARD + 1], again[IO_DISCARD + 1];
+
+	(void)state;
+	o.zeroes = 200000;
+	o.discard = 500000;
+	count_ops(&o, n);
+	assert_in_range(n[IO_ZEROES], BLOCKS * 15 / 100, BLOCKS * 25 / 100);
+	assert_in_range(n[IO_DISCARD], BLOCKS * 45 / 100, BLOCKS * 55 / 100);
+	assert_int_equal(n[IO_ZEROES] + n[IO_DISCARD] + n[IO_WRITE], BLOCKS);
+	count_ops(&o, again);
+	assert_memory_equal(n, again, sizeof(n));
+	o.pattern = PATTERN_RANDRW;
+	count_ops(&o, n);
+	assert_in_range(n[IO_READ], BLOCKS * 4 / 10, BLOCKS * 6 / 10);
+	assert_in_range(n[IO_DISCARD], BLOCKS * 20 / 100, BLOCKS * 30 / 100);
+	o.zeroes = 0;
+	o.discard = 1000000;
+	count_ops(&o, n);
+	assert_int_equal(n[IO_READ] + n[IO_DISCARD], BLOCKS);
+	o.pattern = PATTERN_READ;
+	count_ops(&o, n);
+	assert_int_equal(n[IO_READ], BLOCKS);
+}
+
 static void test_time_has_no_end(void **state)
 {
 	struct options o = options_for(PATTERN_RANDWRITE, 1);
@@ -259,6 +301,7 @@ int main(void)
 		cmocka_unit_test(test_requests_are_the_total),
 		cmocka_unit_test(test_more_threads_than_blocks),
 		cmocka_unit_test(test_sequential_is_in_order),
+		cmocka_unit_test(test_zeroes_and_discards_are_shares_of_writes),
 		cmocka_unit_test(test_time_has_no_end),
 		cmocka_unit_test(test_seeds),
 		cmocka_unit_test(test_a_shuffle_takes_each_place_once),
