@@ -111,6 +111,33 @@ passes --rw randwrite --size 2m --inject 1 --zeroes 0.3 --discard 0.3 --fua 0.5 
 	--max-sectors 3 --json
 claim bios eq 512 errors ge 512 bytes eq 0 mismatches eq 0 guest_flushes eq 0
 
+# The last part of a long I/O shares a request with a short one behind it: 24 sectors as 20 and 4, and 8.
+# Where that fails all of the long one is sent again, from its beginning, and in parts.
+{
+	echo "fio version 2 iolog"
+	echo "disk add"
+	echo "disk open"
+	i=0
+	while [ $i -lt 128 ]; do
+		echo "disk write $((i * 16384)) 12288"
+		echo "disk write $((i * 16384 + 12288)) 4096"
+		i=$((i + 1))
+	done
+	echo "disk close"
+} >log
+passes --read_iolog log --size 2m --path request --iodepth 64 --max-sectors 20 --verify --json
+claim bios eq 256 guest_parts eq 256 guest_merges eq 128 requests eq 256 guest_retried eq 0
+retried=0
+for seed in 1 2 3 4; do
+	for path in request merge-when-full; do
+		passes --read_iolog log --size 2m --path $path --iodepth 64 --ring 8 --max-sectors 20 \
+			--verify --json --inject 0.05 --seed $seed
+		claim bios eq 256 mismatches eq 0
+		retried=$((retried + $(field guest_retried)))
+	done
+done
+[ $retried -ge 10 ] || wrong "only $retried were sent again, alone"
+
 # Everything at once.
 parts=0 flushes=0 zeroes=0 discards=0 errors=0 cancelled=0 undecided=0 retried=0 merges=0
 count() {
