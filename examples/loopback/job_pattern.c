@@ -2,8 +2,8 @@
 /*
  * Reads and writes of one size, in order or at random, in passes over the disk. Each thread has a
  * stretch of blocks of its own, and in each pass over it takes each block once. The last block
- * of a disk may be a short one. A thread for which there is no block has nothing to do. Some of what
- * would be a write may be zeroes or a discard.
+ * of a disk may be a short one. A thread for which there is no block has nothing to do. Some of
+ * what would be a write may be zeroes or a discard.
  */
 #include <inttypes.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 #!/bin/sh
-# --fua, --zeroes, --discard, --max-sectors, --max-segments: I/Os that are cut into several requests,
-# that go on with a flush, and that have no data; each comes back once, whatever happens to it.
+# --fua, --zeroes, --discard, --max-sectors, --max-segments: I/Os that are cut into requests, that go
+# on with a flush, and that have no data; each comes back once, whatever happens to it.
 # shellcheck source=tests/loopback/lib.sh
 . "$(dirname "$0")/lib.sh"
 
@@ -107,12 +107,12 @@ passes --read_iolog "$here/data/fio-v3.log" --size 64m --fua 0.5 --max-sectors 5
 claim fua ge 1 guest_parts ge 1 mismatches eq 0
 
 # Everything fails that can, and was meant to; reading it back, too.
-passes --rw randwrite --size 2m --inject 1 --zeroes 0.3 --discard 0.3 --fua 0.5 --verify --iodepth 4 \
-	--max-sectors 3 --json
+passes --rw randwrite --size 2m --inject 1 --zeroes 0.3 --discard 0.3 --fua 0.5 --verify \
+	--iodepth 4 --max-sectors 3 --json
 claim bios eq 512 errors ge 512 bytes eq 0 mismatches eq 0 guest_flushes eq 0
 
-# The last part of a long I/O shares a request with a short one behind it: 24 sectors as 20 and 4, and 8.
-# Where that fails all of the long one is sent again, from its beginning, and in parts.
+# The last part of a long I/O shares a request with a short one behind it: 24 sectors as 20 and 4,
+# and 8. Where that fails all of the long one is sent again, from its beginning, and in parts.
 {
 	echo "fio version 2 iolog"
 	echo "disk add"
