@@ -12,6 +12,7 @@
 #include "blk_driver.h"
 
 #include "../ring/driver.h"
+#include "sort.h"
 
 struct slot {
 	/* The first of them. Aligned for what lies behind the slots. */
@@ -44,6 +45,9 @@ struct vqb_blk_driver {
 _Static_assert(sizeof(struct vqb_blk_driver) + 2 * sizeof(struct vqb_segment) <= 1024 - 64,
 	       "bound");
 _Static_assert(sizeof(struct slot) <= 16, "bound");
+_Static_assert(_Alignof(struct slot) >= _Alignof(struct vqb_segment) &&
+		       _Alignof(struct vqb_segment) >= _Alignof(struct sort_entry),
+	       "what lies behind the slots is aligned");
 
 /* ---- setting up ---- */
 

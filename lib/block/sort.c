@@ -51,20 +51,20 @@ VQB_INLINE struct sort_entry pick(const struct sort_entry *one, const struct sor
  */
 static void merge_equal(const struct sort_entry *in, uint32_t width, struct sort_entry *out)
 {
-	const struct sort_entry *a = in, *b = in + width, *a_last = b - 1, *b_last = b + width - 1;
+	const struct sort_entry *a = in, *b = in + width, *a_end = b, *b_end = b + width;
 	struct sort_entry *last = out + (size_t)width * 2 - 1;
 	uint32_t i;
 
 	for (i = 0; i < width; i++) {
 		uintptr_t from_b = 0 - (uintptr_t)(b->key < a->key);
-		uintptr_t from_a = 0 - (uintptr_t)(a_last->key > b_last->key);
+		uintptr_t from_a = 0 - (uintptr_t)(a_end[-1].key > b_end[-1].key);
 
 		out[i] = pick(a, b, from_b);
 		b -= (intptr_t)from_b;
 		a += 1 + (intptr_t)from_b;
-		*last-- = pick(b_last, a_last, from_a);
-		a_last += (intptr_t)from_a;
-		b_last -= 1 + (intptr_t)from_a;
+		*last-- = pick(b_end - 1, a_end - 1, from_a);
+		a_end += (intptr_t)from_a;
+		b_end -= 1 + (intptr_t)from_a;
 	}
 }
 
