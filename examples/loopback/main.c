@@ -40,7 +40,7 @@ struct loopback {
 static bool open_ledger(struct loopback *s)
 {
 	const struct options *o = &s->options;
-	/* What has no data is known by its place, and so must not overlap, to know what failed it. */
+	/* What has no data is known by its place: to know what failed it, it may not overlap. */
 	bool alone = o->inject && (o->zeroes || o->discard);
 
 	if (o->job == JOB_COPY || (!o->verify && !alone && o->job == JOB_PATTERN))

@@ -143,7 +143,7 @@ struct vqb_requests_config {
 enum vqb_requests_rule {
 	VQB_REQUESTS_RULE_FINE = 0,
 	VQB_REQUESTS_RULE_FORM,   /* NULL, struct_size, or `zero` is not 0 */
-	VQB_REQUESTS_RULE_LIMITS, /* `limits` is NULL, or vqb_limits_check refuses it and says why */
+	VQB_REQUESTS_RULE_LIMITS, /* `limits` is NULL, or vqb_limits_check says why */
 	VQB_REQUESTS_RULE_WINDOW, /* above VQB_REQUESTS_WINDOW */
 	VQB_REQUESTS_RULE_PATH,   /* none of enum vqb_path */
 	VQB_REQUESTS_RULE_FLAGS,  /* one that is not in enum vqb_requests_flag */
@@ -207,11 +207,11 @@ enum vqb_bio_rule {
 	VQB_BIO_RULE_FEATURE,
 	VQB_BIO_RULE_EMPTY, /* INVALID: IN, OUT: nvec is 0. DISCARD and its like: `sectors` is 0 */
 	VQB_BIO_RULE_DATA,  /* INVALID: FLUSH, DISCARD and its like have no data: nvec is not 0 */
-	/* INVALID: `sector`, `sectors` or the bytes of all segments are no whole number of blocks */
+	/* INVALID: `sector`, `sectors` or the bytes of all segments are no whole blocks */
 	VQB_BIO_RULE_BLOCK,
 	VQB_BIO_RULE_SEGMENT,  /* INVALID: one is empty, runs past 2^64, or has its `zero` set */
 	VQB_BIO_RULE_CAPACITY, /* INVALID: it begins or ends behind the last sector */
-	VQB_BIO_RULE_LENGTH, /* INVALID: segments of GET_ID are not 20 bytes, of GET_LIFETIME not 6 */
+	VQB_BIO_RULE_LENGTH,   /* INVALID: GET_ID has not 20 bytes, GET_LIFETIME not 6 */
 	/*
 	 * TOOBIG: IN, OUT: there is a block that no request can carry, as it lies in more segments
 	 * than there may be, or has a gap: copy it. GET_ID, GET_LIFETIME: a segment is too long,

@@ -5,7 +5,7 @@
 
 #include <vqblk/driver.h>
 
-/* Entries of the ring, which is the longest chain that vqb_driver_add takes. 0: there is no ring. */
+/* Entries of the ring, which is the longest chain that may be added. 0: there is no ring. */
 uint32_t vqb__driver_entries(const struct vqb_driver *drv);
 
 #endif

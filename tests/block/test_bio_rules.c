@@ -465,7 +465,7 @@ static void check_and_submit_never_disagree(void **state)
 			assert_int_equal(vqb_requests_cancel(rq, bio), VQB_OK);
 		accepts += !status;
 	}
-	/* IN 2 sets of flags, OUT 8, FLUSH 2, DISCARD 2, WRITE_ZEROES 16; each in one or two shapes */
+	/* Flags: IN 2, OUT 8, FLUSH 2, DISCARD 2, WRITE_ZEROES 16; each in one or two shapes. */
 	assert_int_equal(accepts, 2 * 2 + 8 * 2 + 2 * 2 + 2 + 16);
 }
 
