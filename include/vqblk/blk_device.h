@@ -23,14 +23,16 @@
  *   FLUSH     data and sector are ignored. Served whether the feature was negotiated or not.
  *   DISCARD, WRITE_ZEROES, SECURE_ERASE
  *             the ranges are copied out of guest memory, then all of them are checked, and only
- * then carried out, one after the other. UNSUPP: not negotiated, or a range has a flag that its
- * type doesn't know (UNMAP is known to WRITE_ZEROES alone). IOERR: no range at all, too many, or
- * data that is no whole number of them; a range that is longer than offered, past capacity, not
- * whole blocks or not at a block; a read-only disk; writable data; or one range failed, then those
- * behind it were not tried. A range of no sectors is fine, and nothing is done. The sector in the
- * header is ignored. GET_ID    the serial, filled up with zeroes to 20 bytes; IOERR where the data
- * is not 20 bytes. GET_LIFETIME what the backend says, with 0 (unknown) for a value that the
- * specification reserves; UNSUPP where it was not negotiated, IOERR where the data is not 6 bytes.
+ *             then carried out, one after the other. UNSUPP: not negotiated, or a range has a flag
+ *             that its type doesn't know (UNMAP is known to WRITE_ZEROES alone). IOERR: no range at
+ *             all, too many, or data that is no whole number of them; a range that is longer than
+ *             offered, past capacity, not whole blocks or not at a block; a read-only disk;
+ *             writable data; or one range failed, then those behind it were not tried. A range of
+ *             no sectors is fine, and nothing is done. The sector in the header is ignored.
+ *   GET_ID    the serial, filled up with zeroes to 20 bytes; IOERR where the data is not 20 bytes.
+ *   GET_LIFETIME
+ *             what the backend says, with 0 (unknown) for a value that the specification reserves;
+ *             UNSUPP where it was not negotiated, IOERR where the data is not 6 bytes.
  *   others    UNSUPP, legacy types and the legacy barrier bit among them.
  *   no header or no place for the status: the chain comes back with length 0, nothing written.
  *

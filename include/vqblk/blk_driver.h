@@ -182,9 +182,9 @@ VQB_API int32_t vqb_blk_check_bio(const struct vqb_blk_driver *drv, const struct
  * is refused comes back in *refused (unless NULL), each with its `status`: in order what is wrong,
  * then what this ring can't take. All others are as if they alone had been submitted.
  *
- * VQB_OK: none was refused. Else the status of the first that was. VQB_E_BUSY: a bio is the
- * library's already, or in a plug, where the list ends, since its `next` is in use; what came
- * before was submitted.
+ * VQB_OK: none was refused. VQB_E_BUSY, whatever was refused before: a bio is the library's already,
+ * or in a plug, where the list ends, since its `next` is in use; what came before was submitted or
+ * refused. Else the status of the first that was refused.
  */
 VQB_API int32_t vqb_blk_submit_list(struct vqb_blk_driver *drv, struct vqb_bio *list,
 				    struct vqb_bio **refused);
@@ -200,7 +200,8 @@ VQB_API uint32_t vqb_blk_turn(struct vqb_blk_driver *drv);
 /*
  * Hands back all bios that are done, each once, in *done as a list in the order of completion
  * (NULL: none), `status` set: VQB_OK, VQB_E_UNSUPP as the device says, or VQB_E_IO for any other
- * status byte. How many, as the answer. Then sends what waits and now has room: publish or turn
+ * status byte; of what waited and can't be sent after all, VQB_E_TOOBIG or VQB_E_INVALID. How many,
+ * as the answer. Then sends what waits and now has room: publish or turn
  * afterwards, also if nothing came back. Never calls back: whom to wake is the caller's to
  * decide, once for all of them. Cost: O(completions), and that of what it sends.
  */

@@ -127,9 +127,9 @@ VQB_API size_t vqb_device_size(const struct vqb_device_config *config);
  * VQB_E_INVALID: a size, an alignment, a feature, a field that must be zero, the memory map, or
  *   what the tracking area says: then it is damaged, or not of this ring's present life. If the
  *   driver has started over meanwhile, zero the area and init again. If vqb_device_size answers 0
- * it is in the configuration. VQB_E_FAULT: a part of the ring is not mapped to its last byte, or
- * not in one stretch of host memory. VQB_E_TOOBIG: `bytes` is less than vqb_device_size. Cost:
- * O(ring size + extents).
+ *   it is in the configuration.
+ * VQB_E_FAULT: a part of the ring is not mapped to its last byte, or not in one stretch of host
+ * memory. VQB_E_TOOBIG: `bytes` is less than vqb_device_size. Cost: O(ring size + extents).
  */
 VQB_API int32_t vqb_device_init(void *mem, size_t bytes, const struct vqb_device_config *config,
 				struct vqb_device **out);

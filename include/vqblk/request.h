@@ -31,7 +31,7 @@
  * looked at in windows of up to 128 in which no two overlap: so no order among overlapping ones is
  * changed, however the neighbours are gathered. Looking has to pay: where, time and again, it found
  * no neighbours but bios that came in order, or, with MERGE_WHEN_FULL and a clock, so few that the
- * device would have done their requests in the time that it took, up to 15 bios of 16 go by with a
+ * device would have done their requests in the time that it took, up to 30 bios of 31 go by with a
  * look at the next one only.
  *
  * If a shared request fails, each of its bios is sent once more, alone, before all others: so each
@@ -136,7 +136,7 @@ struct vqb_requests_config {
 
 #define VQB_REQUESTS_WINDOW 128u
 
-/* Memory of it, for static allocation. */
+/* Memory of it, for static allocation; `window` is VQB_REQUESTS_WINDOW if that field says 0. */
 #define VQB_REQUESTS_BYTES(window) (512u + 32u * (size_t)(window))
 
 /* What is wrong with a configuration; the first of these that is broken. */
@@ -155,7 +155,7 @@ enum vqb_requests_rule {
  */
 VQB_API int32_t vqb_requests_check_config(const struct vqb_requests_config *config, uint32_t *rule);
 
-/* Bytes that vqb_requests_init needs: at most VQB_REQUESTS_BYTES. 0: `window` is too long. */
+/* Bytes that vqb_requests_init needs: at most VQB_REQUESTS_BYTES. 0: NULL, too long a window. */
 VQB_API size_t vqb_requests_size(const struct vqb_requests_config *config);
 
 /*

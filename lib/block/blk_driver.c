@@ -321,7 +321,7 @@ int32_t vqb_blk_submit_list(struct vqb_blk_driver *drv, struct vqb_bio *list,
 	for (; list; list = next) {
 		next = list->next;
 		status = accept(drv, list);
-		if (status && !answer)
+		if (status && (!answer || status == VQB_E_BUSY))
 			answer = status;
 		if (status == VQB_E_BUSY)
 			break;

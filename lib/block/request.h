@@ -18,7 +18,7 @@
 
 enum {
 	REQUEST_EVIDENCE = 32, /* of fewer nothing is learnt */
-	REQUEST_MISSES = 4, /* then no more are looked at than that, and 60 times as many spared */
+	REQUEST_MISSES = 4, /* then no more are looked at than that, and 30 times as many spared */
 };
 
 /* own.step: of a write with flushes, in this order. */

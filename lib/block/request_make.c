@@ -382,6 +382,7 @@ static int32_t make_ranges(const struct vqb_requests *rq, struct vqb_request *r,
 		return VQB_E_TOOBIG;
 	r->next =
 		add_ranges(&rq->limits, ranges, bio->own.sector, bio->own.end, table, most, &r->n);
+	r->at = r->offset = 0;
 	r->rest = r->next != bio->own.end;
 	r->part = r->rest || bio->own.sector != bio->sector;
 	for (bio = r->rest ? NULL : bio->own.after; bio; bio = bio->own.after, r->bios++) {

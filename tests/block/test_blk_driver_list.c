@@ -125,6 +125,22 @@ static void test_a_bio_that_is_out_ends_the_list(void **state)
 	assert_int_equal(guest_drain(g), 3);
 }
 
+/* Also behind one that is refused: the caller has to know that the rest is his. */
+static void test_that_a_list_ended_is_said_whatever_else_was_refused(void **state)
+{
+	struct guest *g = guest_open(state, 64);
+	struct vqb_bio *list = make_list(g, 5), *refused;
+
+	guest_put(g, 2, VQB_BLK_IN, 20);
+	g->bio[1].next = &g->bio[2];
+	g->bio[0].flags = VQB_BIO_UNMAP; /* not of a read or write */
+	assert_int_equal(vqb_blk_submit_list(g->drv, list, &refused), VQB_E_BUSY);
+	assert_ptr_equal(refused, &g->bio[0]);
+	assert_int_equal(refused->status, VQB_E_INVALID);
+	assert_int_equal(g->bio[3].state, VQB_BIO_IDLE);
+	assert_int_equal(guest_drain(g), 2);
+}
+
 /* More than there is room for: the rest waits, in order. */
 static void test_a_list_longer_than_the_ring_waits(void **state)
 {
@@ -206,6 +222,7 @@ int main(void)
 		guest_test(test_refused_ones_need_no_list),
 		guest_test(test_all_refused_is_no_batch),
 		guest_test(test_a_bio_that_is_out_ends_the_list),
+		guest_test(test_that_a_list_ended_is_said_whatever_else_was_refused),
 		guest_test(test_a_list_longer_than_the_ring_waits),
 		guest_test(test_a_list_waits_behind_others),
 		guest_test(test_too_big_for_the_ring_is_refused_with_the_others),

@@ -71,8 +71,9 @@ VQB_API size_t vqb_uring_size(const struct vqb_uring_config *config);
  *
  * VQB_OK with the backend in *out: close it.
  * VQB_E_UNSUPP: the system has no io_uring, or one too old (before Linux 5.6), or doesn't let us
- * use it; or the library was built without. VQB_E_IO: it can't be set up: memory, descriptors;
- * errno says why. VQB_E_INVALID, VQB_E_TOOBIG: parameters; `bytes` is less than vqb_uring_size.
+ *   use it; or the library was built without.
+ * VQB_E_IO: it can't be set up: memory, descriptors; errno says why.
+ * VQB_E_INVALID, VQB_E_TOOBIG: parameters; `bytes` is less than vqb_uring_size.
  */
 VQB_API int32_t vqb_uring_init(void *mem, size_t bytes, const struct vqb_uring_config *config,
 			       struct vqb_backend **out);
