@@ -182,9 +182,9 @@ VQB_API int32_t vqb_blk_check_bio(const struct vqb_blk_driver *drv, const struct
  * is refused comes back in *refused (unless NULL), each with its `status`: in order what is wrong,
  * then what this ring can't take. All others are as if they alone had been submitted.
  *
- * VQB_OK: none was refused. VQB_E_BUSY, whatever was refused before: a bio is the library's already,
- * or in a plug, where the list ends, since its `next` is in use; what came before was submitted or
- * refused. Else the status of the first that was refused.
+ * VQB_OK: none was refused. VQB_E_BUSY, whatever was refused before: a bio is the library's
+ * already, or in a plug, where the list ends, since its `next` is in use; what came before was
+ * submitted or refused. Else the status of the first that was refused.
  */
 VQB_API int32_t vqb_blk_submit_list(struct vqb_blk_driver *drv, struct vqb_bio *list,
 				    struct vqb_bio **refused);
